@@ -28,8 +28,8 @@ type Module struct {
 	Locals     map[string]*Local
 	Outputs    map[string]*Output
 	Calls      map[string]*Call
-	Resources  map[string]*Resource // by Resource.Addr.Local(): "ovs_port.p0", "data.host_facts.h"
-	Hosts      map[string]*Host     // root module only
+	Resources  map[string]*Resource  // by Resource.Addr.Local(): "ovs_port.p0", "data.host_facts.h"
+	Hosts      map[string]*Host      // root module only
 	Generators map[string]*Generator // by "type.name"
 	Benchmarks map[string]*Benchmark // by name
 }
@@ -58,8 +58,8 @@ type Backend struct {
 type Variable struct {
 	Name        string
 	Description string
-	Type        cty.Type // cty.DynamicPseudoType when not given
-	Optional    any      // *typeexpr.Defaults of optional() attributes; nil for none
+	Type        cty.Type  // cty.DynamicPseudoType when not given
+	Optional    any       // *typeexpr.Defaults of optional() attributes; nil for none
 	Default     cty.Value // cty.NilVal: required
 	Sensitive   bool
 	Nullable    bool // true unless nullable = false
@@ -112,7 +112,7 @@ type Resource struct {
 	ForEach   hcl.Expression
 	DependsOn []hcl.Traversal
 	Lifecycle Lifecycle
-	Body      hcl.Body // without the meta-arguments
+	Body      hcl.Body  // without the meta-arguments
 	Range     hcl.Range // of the header
 }
 

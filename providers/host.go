@@ -1,0 +1,128 @@
+package providers
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/zclconf/go-cty/cty"
+)
+
+// Conn carries commands, files and connections to one host. Implementations are safe for concurrent use. Every method
+// ends when its context does; none leaves a process behind but Start.
+type Conn interface {
+	// Run runs a command to its end. A non-zero exit is an *ExitError with the Result beside it.
+	Run(ctx context.Context, cmd Cmd) (Result, error)
+	// ReadFiles reads files in one round trip, by path or glob pattern (path.Match syntax). Files that do not exist are
+	// left out of the result; one that cannot be read is an error.
+	ReadFiles(ctx context.Context, patterns ...string) (map[string][]byte, error)
+	// WriteFile replaces a file atomically (temporary file, fsync, rename). Below /proc and /sys it is a single write.
+	WriteFile(ctx context.Context, path string, data []byte, mode fs.FileMode) error
+	// Start starts a process that outlives the connection. See Process for what it leaves in its folder.
+	Start(ctx context.Context, p Process) error
+	// Dial connects to a socket of the host: "unix" or "tcp".
+	Dial(ctx context.Context, network, addr string) (net.Conn, error)
+	Close() error
+}
+
+// Cmd is a command: argv, never a shell line.
+type Cmd struct {
+	Args    []string
+	Env     []string // added to the host's
+	Stdin   []byte
+	Timeout time.Duration // 0: 60 s
+}
+
+// Result is what a command printed.
+type Result struct {
+	Stdout, Stderr []byte
+	Exit           int
+}
+
+// Process is a supervised process with a folder of its own on the host. In Dir, which is made, it keeps: pid (of the
+// process itself, written before it runs), log (stdout and stderr), stdin (a FIFO that never reports end of file), exit (its
+// exit status, written when it ends, "128+N" for a signal). A Dir that holds a live process is an error.
+type Process struct {
+	Dir  string
+	Args []string
+	Env  []string
+}
+
+// ExitError says that a command ended with a non-zero status.
+type ExitError struct {
+	Host string
+	Args []string
+	Result
+}
+
+// Error is one line: the command, its status and the last line it printed.
+func (e *ExitError) Error() string {
+	last := strings.TrimSpace(string(e.Stderr))
+	if i := strings.LastIndexByte(last, '\n'); i >= 0 {
+		last = last[i+1:]
+	}
+	s := fmt.Sprintf("%s on %s: exit status %d", e.Args[0], e.Host, e.Exit)
+	if last != "" {
+		s += ": " + last
+	}
+	return s
+}
+
+// Host is a machine that resources live on, for the length of one run.
+type Host interface {
+	Name() string // as in the configuration: "dut"
+	Conn() Conn
+	// Facts is gathered once per run, in one round trip.
+	Facts(context.Context) (*Facts, error)
+	// Shared returns the value kept under key for this host and run, made by open the first time; concurrent callers wait for
+	// one open. A value that is an io.Closer is closed with the host. An error is returned to all who wait and not kept.
+	Shared(ctx context.Context, key any, open func(context.Context) (any, error)) (any, error)
+	// Reads counts what was asked of the host so far.
+	Reads() Reads
+	// Count adds to the counters that Conn cannot see, such as OVSDB transactions.
+	Count(Reads)
+	Close() error
+}
+
+// Reads counts round trips.
+type Reads struct {
+	Commands int `json:"commands"`   // Conn.Run and Conn.Start
+	Files    int `json:"file_reads"` // calls of ReadFiles
+	Writes   int `json:"file_writes"`
+	Dials    int `json:"dials"`
+	OVSDB    int `json:"ovsdb_transactions"`
+	Unixctl  int `json:"unixctl_commands"`
+}
+
+// Facts is what a host is.
+type Facts struct {
+	Hostname, Kernel, Distribution string
+	Cmdline, BootID                string
+	Root, Systemd                  bool
+	CPUs                           []CPU
+	Nodes                          []Node
+	Value                          cty.Value // the same and more as an object: host.NAME.facts and data.host_facts
+}
+
+// CPU is one logical CPU.
+type CPU struct {
+	ID, Node, Core, Socket int
+	Online, Isolated       bool
+	Siblings               []int
+}
+
+// Node is one NUMA node.
+type Node struct {
+	ID          int
+	MemoryBytes uint64
+	Hugepages   []Hugepages
+}
+
+// Hugepages is the pool of one page size on one node.
+type Hugepages struct {
+	Size        uint64 // bytes
+	Total, Free uint64 // pages
+}

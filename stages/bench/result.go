@@ -1,0 +1,119 @@
+// Package bench runs the benchmarks of an applied testbed and keeps what they measured.
+//
+// A trial is PASS, FAIL or INVALID; an INVALID trial is repeated up to a limit and is never taken for the switch's result.
+// Results are not state: each run has a folder results/<run>/ with everything that a report or a comparison needs, offline.
+// Start reading at Run (the model).
+package bench
+
+import (
+	"time"
+
+	"plumb/providers"
+)
+
+// Verdict of a trial.
+type Verdict string
+
+const (
+	Pass    Verdict = "PASS"    // counted, and within the goal
+	Fail    Verdict = "FAIL"    // counted, and outside the goal
+	Invalid Verdict = "INVALID" // does not count; Trial.Reasons says why
+)
+
+// Run is one run of benchmarks: results/<ID>/run.json.
+type Run struct {
+	Format       string      `json:"format_version"` // "1.0"
+	ID           string      `json:"id"`             // 20261201T020304Z-1f3a
+	PlumbVersion string      `json:"plumb_version"`
+	Started      time.Time   `json:"started"`
+	Ended        time.Time   `json:"ended"`
+	Testbed      string      `json:"testbed"` // lineage
+	Serial       uint64      `json:"serial"`  // of the state that was measured
+	Hosts        []HostFacts `json:"hosts"`
+	Benchmarks   []Benchmark `json:"benchmarks"`
+}
+
+// HostFacts describes a host that took part, as "what", "value" rows fit for a report.
+type HostFacts struct {
+	Name string      `json:"name"`
+	Rows [][2]string `json:"facts"`
+}
+
+// Benchmark is one benchmark's results.
+type Benchmark struct {
+	Addr      string    `json:"address"`
+	Method    string    `json:"method"`
+	Generator string    `json:"generator"` // address
+	Tool      string    `json:"tool"`      // Abilities.Describe
+	Path      []string  `json:"path"`      // addresses
+	Proof     []Proof   `json:"proof"`
+	Phases    []string  `json:"phases"` // which phases each trial had and how long, and which were shortened against RFC 2544 section 23
+	Trials    []Trial   `json:"trials"`
+	Summary   []Summary `json:"summary"`
+	Requires  []Require `json:"requires"`
+	Error     string    `json:"error,omitempty"` // an infrastructure error ended it
+}
+
+// Proof says that a few frames were seen at every hop before the first trial.
+type Proof struct {
+	Direction int      `json:"direction"`
+	Sent      uint64   `json:"sent"`
+	Seen      []uint64 `json:"seen"` // by hop of the path, last: the receiver
+}
+
+// Trial is one row. Rates are frames per second, sizes bytes with FCS.
+type Trial struct {
+	FrameSize    int                     `json:"frame_size"`
+	Flows        int                     `json:"flows"`
+	Repeat       int                     `json:"repeat"`  // from 1
+	Attempt      int                     `json:"attempt"` // from 1; more when earlier ones were INVALID
+	Started      time.Time               `json:"started"`
+	Duration     float64                 `json:"duration_s"`  // measured
+	Offered      float64                 `json:"offered_fps"` // 0: maximum
+	Sent         uint64                  `json:"sent"`
+	Unsent       uint64                  `json:"unsent"`
+	Received     uint64                  `json:"received"`
+	TxRate       float64                 `json:"tx_fps"`
+	RxRate       float64                 `json:"rx_fps"`
+	RxBitrate    float64                 `json:"rx_l1_bps"` // with preamble and gap, 20 bytes a frame
+	LossRatio    float64                 `json:"loss_ratio"`
+	Verdict      Verdict                 `json:"verdict"`
+	Reasons      []string                `json:"reasons,omitempty"`
+	Ledger       []Hop                   `json:"ledger"`
+	Observations []providers.Observation `json:"observations,omitempty"`
+	Latency      *providers.Latency      `json:"latency_ns,omitempty"`
+}
+
+// Hop is one line of the packet ledger: In frames arrived here, Out left towards the next hop. Lost between two hops is the
+// difference of the one's Out and the other's In; lost inside is In minus Out. In at the receiver is what the generator received.
+type Hop struct {
+	Name        string            `json:"name"` // "generator.testpmd.tg", "ovs_port.t0", ...
+	In          uint64            `json:"in"`
+	Out         uint64            `json:"out"`
+	Lost        int64             `json:"lost"`             // on the way from the hop before to here, or inside it; negative: surplus
+	Causes      map[string]uint64 `json:"causes,omitempty"` // drops that the hop itself named, in this trial
+	Unexplained int64             `json:"unexplained"`      // Lost minus the causes
+}
+
+// Summary is the spread over the repeats of one frame size and flow count. Only PASS and FAIL trials count.
+type Summary struct {
+	FrameSize     int     `json:"frame_size"`
+	Flows         int     `json:"flows"`
+	Trials        int     `json:"trials"`
+	Invalid       int     `json:"invalid"`
+	RxMedian      float64 `json:"rx_fps_median"`
+	RxMin         float64 `json:"rx_fps_min"`
+	RxMax         float64 `json:"rx_fps_max"`
+	RxCV          float64 `json:"rx_fps_cv"` // coefficient of variation; 0 with one trial
+	TxMedian      float64 `json:"tx_fps_median"`
+	LossMedian    float64 `json:"loss_ratio_median"`
+	BitrateMedian float64 `json:"rx_l1_bps_median"`
+	Bottleneck    string  `json:"bottleneck,omitempty"` // "PMD core 1 busy 99 %"
+}
+
+// Require is the outcome of one require block.
+type Require struct {
+	Holds   bool   `json:"holds"`
+	Message string `json:"message,omitempty"` // why not
+	Where   string `json:"where"`             // file:line
+}
