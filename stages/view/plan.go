@@ -1,0 +1,370 @@
+package view
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"plumb/lang/addrs"
+	"plumb/lang/schema"
+	"plumb/stages/plan"
+)
+
+// PlanOptions say how much of a plan is shown.
+type PlanOptions struct {
+	Style
+	Catalog *schema.Catalog // tells blocks from arguments; nil: all are written as arguments
+	Concise bool            // one line per resource, grouped by host
+	Verbose bool            // unchanged attributes too
+}
+
+// Plan renders a plan for people.
+func Plan(p *plan.Plan, o PlanOptions) string {
+	var out strings.Builder
+	drift(&out, p, o)
+	var shown []*plan.Change
+	for i := range p.Changes {
+		if p.Changes[i].Action != plan.NoOp {
+			shown = append(shown, &p.Changes[i])
+		}
+	}
+	outputs := changedOutputs(p)
+	if len(shown) == 0 && len(outputs) == 0 {
+		out.WriteString(o.paint(green, "No changes.") + " The testbed is as the configuration says.\n")
+		reads(&out, p, o)
+		return out.String()
+	}
+	if len(shown) > 0 {
+		legend(&out, shown, o)
+		if o.Concise {
+			concise(&out, shown, o)
+		} else {
+			for _, c := range shown {
+				change(&out, c, o)
+			}
+		}
+	}
+	out.WriteString(Summary(p, o.Style) + "\n")
+	if len(outputs) > 0 {
+		out.WriteString("\nChanges to outputs:\n")
+		for _, name := range outputs {
+			oc := p.Outputs[name]
+			out.WriteString("  " + outputLine(name, oc, o.Style) + "\n")
+		}
+	}
+	if len(p.Benchmarks) > 0 {
+		fmt.Fprintf(&out, "\nApply then runs %s: %s.\n", plural(len(p.Benchmarks), "benchmark"), strings.Join(p.Benchmarks, ", "))
+	}
+	reads(&out, p, o)
+	return out.String()
+}
+
+func drift(out *strings.Builder, p *plan.Plan, o PlanOptions) {
+	if len(p.Drift) == 0 {
+		return
+	}
+	out.WriteString(o.paint(cyan, "Note:") + " the world has changed outside of Plumb since the last apply:\n\n")
+	for i := range p.Drift {
+		c := p.Drift[i]
+		if c.Action == plan.Delete || c.Action == plan.Forget || len(c.After) == 0 || string(c.After) == "null" {
+			fmt.Fprintf(out, "  %s %s %s\n", o.paint(red, "-"), c.Addr, o.paint(bold, "is gone"))
+			continue
+		}
+		fmt.Fprintf(out, "  %s %s has changed\n", o.paint(yellow, "~"), c.Addr)
+		b := newBody(&c, o.Style, false, out)
+		before, _ := decode(c.Before).(map[string]any)
+		after, _ := decode(c.After).(map[string]any)
+		b.costs = nil
+		b.object(2, nil, before, after, blockOf(o.Catalog, c.Addr))
+	}
+	out.WriteString("\n")
+}
+
+func legend(out *strings.Builder, shown []*plan.Change, o PlanOptions) {
+	out.WriteString("Plumb will do the following:\n")
+	for _, l := range []struct{ symbol, color, text string }{
+		{"+", green, "create"}, {"~", yellow, "change in place"}, {"-", red, "destroy"}, {"-/+", red, "destroy, then create"},
+		{"+/-", red, "create, then destroy"}, {"<=", cyan, "read"}, {"!", yellow, "apply again: another change takes its effect away"}, {".", dim, "forget: it is gone"},
+	} {
+		if slices.ContainsFunc(shown, func(c *plan.Change) bool { return symbolOf(c) == l.symbol }) {
+			fmt.Fprintf(out, "  %s%s %s\n", indent(3-len(l.symbol)), o.paint(l.color, l.symbol), l.text)
+		}
+	}
+	out.WriteString("\n")
+}
+
+func symbolOf(c *plan.Change) string {
+	switch c.Action {
+	case plan.Create:
+		return "+"
+	case plan.Update:
+		return "~"
+	case plan.Delete:
+		return "-"
+	case plan.Replace:
+		if c.CreateBeforeDestroy {
+			return "+/-"
+		}
+		return "-/+"
+	case plan.Read:
+		return "<="
+	case plan.Reapply:
+		return "!"
+	case plan.Forget:
+		return "."
+	}
+	return " "
+}
+
+func colorOf(symbol string) string {
+	switch symbol {
+	case "+":
+		return green
+	case "~", "!":
+		return yellow
+	case "<=":
+		return cyan
+	case ".":
+		return dim
+	}
+	return red
+}
+
+// Sentence says what happens to an instance, and why: "will be updated in-place".
+func Sentence(c *plan.Change) string {
+	switch c.Action {
+	case plan.Create:
+		return "will be created"
+	case plan.Update:
+		if c.Reason == plan.WasInDoubt {
+			return "will be finished: an earlier apply was cut off"
+		}
+		return "will be changed in place"
+	case plan.Delete:
+		return "will be destroyed"
+	case plan.Replace:
+		switch c.Reason {
+		case plan.Requested:
+			return "will be replaced, as requested"
+		case plan.Triggered:
+			return "will be replaced: replace_triggered_by"
+		}
+		return "must be replaced"
+	case plan.Read:
+		return "will be read during apply"
+	case plan.Reapply:
+		return "will be applied again"
+	case plan.Forget:
+		return "will be forgotten: it is gone"
+	}
+	return "stays as it is"
+}
+
+func reasonLine(c *plan.Change) string {
+	switch c.Reason {
+	case plan.NotInConfig:
+		return "because " + c.Addr.Resource.String() + " is not in the configuration"
+	case plan.CountIndex:
+		return "because index " + c.Addr.Key.String() + " is out of range for count"
+	case plan.EachKey:
+		return "because key " + c.Addr.Key.String() + " is not in for_each"
+	case plan.NoModule:
+		return "because " + c.Addr.Resource.Module.String() + " is not in the configuration"
+	case plan.UnknownConfig:
+		return "its configuration is known only after apply"
+	case plan.PendingDependency:
+		return "something it depends on has changes of its own"
+	case plan.LostBy:
+		if c.LostWhy != "" {
+			return "because of " + c.LostBy + ": " + c.LostWhy
+		}
+		return "because of " + c.LostBy
+	}
+	return ""
+}
+
+func change(out *strings.Builder, c *plan.Change, o PlanOptions) {
+	head := "  # " + c.Addr.String() + " " + Sentence(c)
+	if c.Action == plan.Update || c.Action == plan.Reapply {
+		head += " (" + costText(c) + ")"
+	}
+	out.WriteString(o.paint(bold, head) + "\n")
+	if r := reasonLine(c); r != "" {
+		out.WriteString("  # (" + r + ")\n")
+	}
+	if c.Action != plan.Update {
+		for _, e := range c.Effects {
+			out.WriteString("  # (" + e + ")\n")
+		}
+	}
+	symbol := symbolOf(c)
+	kind := "resource"
+	if c.Addr.Resource.Mode == addrs.Data {
+		kind = "data"
+	}
+	r := c.Addr.Resource
+	if c.Action == plan.Forget || c.Action == plan.Reapply {
+		fmt.Fprintf(out, "%s%s %s %q %q\n\n", indent(3-len(symbol)), o.paint(colorOf(symbol), symbol), kind, r.Type, r.Name)
+		return
+	}
+	fmt.Fprintf(out, "%s%s %s %q %q {\n", indent(3-len(symbol)), o.paint(colorOf(symbol), symbol), kind, r.Type, r.Name)
+	before, _ := decode(c.Before).(map[string]any)
+	after, _ := decode(c.After).(map[string]any)
+	switch c.Action {
+	case plan.Create, plan.Read:
+		before = nil
+	case plan.Delete:
+		after = nil
+	}
+	newBody(c, o.Style, o.Verbose, out).object(2, nil, before, after, blockOf(o.Catalog, c.Addr))
+	out.WriteString("    }\n\n")
+}
+
+func costText(c *plan.Change) string {
+	if len(c.Effects) > 0 {
+		return c.Cost.String() + ": " + strings.Join(c.Effects, ", ")
+	}
+	return c.Cost.String()
+}
+
+func concise(out *strings.Builder, shown []*plan.Change, o PlanOptions) {
+	byHost := map[string][]*plan.Change{}
+	var hosts []string
+	for _, c := range shown {
+		if _, ok := byHost[c.Host]; !ok {
+			hosts = append(hosts, c.Host)
+		}
+		byHost[c.Host] = append(byHost[c.Host], c)
+	}
+	slices.Sort(hosts)
+	for _, h := range hosts {
+		if h != "" {
+			out.WriteString(o.paint(bold, "host."+h) + "\n")
+		}
+		for _, c := range byHost[h] {
+			symbol := symbolOf(c)
+			line := fmt.Sprintf("%s%s %s", indent(3-len(symbol)), o.paint(colorOf(symbol), symbol), c.Addr)
+			if c.Action == plan.Update || c.Action == plan.Reapply {
+				line += " (" + costText(c) + ")"
+			}
+			out.WriteString(line + "\n")
+		}
+	}
+	out.WriteString("\n")
+}
+
+// Summary is the one line that sums a plan up.
+func Summary(p *plan.Plan, st Style) string {
+	var add, chg, del, again, read, forget int
+	effects := map[string]int{}
+	var order []string
+	for i := range p.Changes {
+		c := &p.Changes[i]
+		switch c.Action {
+		case plan.Create:
+			add++
+		case plan.Update:
+			chg++
+		case plan.Delete:
+			del++
+		case plan.Replace:
+			add++
+			del++
+		case plan.Reapply:
+			again++
+		case plan.Read:
+			read++
+		case plan.Forget:
+			forget++
+		}
+		if c.Action == plan.Update {
+			names := c.Effects
+			if len(names) == 0 && c.Cost > schema.Live {
+				names = []string{c.Cost.String()}
+			}
+			for _, e := range names {
+				if effects[e] == 0 {
+					order = append(order, e)
+				}
+				effects[e]++
+			}
+		}
+	}
+	change := fmt.Sprintf("%d to change", chg)
+	if len(order) > 0 {
+		parts := make([]string, len(order))
+		for i, e := range order {
+			parts[i] = fmt.Sprintf("%d %s", effects[e], e)
+		}
+		change += " (" + strings.Join(parts, ", ") + ")"
+	}
+	s := fmt.Sprintf("%s %d to add, %s, %d to destroy", st.paint(bold, "Plan:"), add, change, del)
+	for _, more := range []struct {
+		n    int
+		text string
+	}{{again, "to apply again"}, {read, "to read"}, {forget, "to forget"}} {
+		if more.n > 0 {
+			s += fmt.Sprintf(", %d %s", more.n, more.text)
+		}
+	}
+	return s + "."
+}
+
+func changedOutputs(p *plan.Plan) []string {
+	var out []string
+	for name, c := range p.Outputs {
+		if c.Action != plan.NoOp {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func outputLine(name string, c plan.OutputChange, st Style) string {
+	symbol := map[plan.Action]string{plan.Create: "+", plan.Update: "~", plan.Delete: "-"}[c.Action]
+	text := inline(decode(c.After))
+	switch {
+	case c.Sensitive:
+		text = "(sensitive value)"
+	case c.Unknown:
+		text = "(known after apply)"
+	case c.Action == plan.Delete:
+		text = inline(decode(c.Before)) + " -> null"
+	case c.Action == plan.Update:
+		text = inline(decode(c.Before)) + " -> " + text
+	}
+	return st.paint(colorOf(symbol), symbol) + " " + name + " = " + text
+}
+
+// reads says what looking at the world cost.
+func reads(out *strings.Builder, p *plan.Plan, o PlanOptions) {
+	for _, h := range sortedKeys(p.Reads) {
+		r := p.Reads[h]
+		fmt.Fprintf(out, "%s\n", o.paint(dim, fmt.Sprintf("Read host.%s: %s, %s, %s, %s.", h, plural(r.Commands, "command"),
+			plural(r.Files, "file read"), plural(r.OVSDB, "OVSDB transaction"), plural(r.Unixctl, "appctl call"))))
+	}
+}
+
+func blockOf(cat *schema.Catalog, a addrs.Instance) *schema.Block {
+	if cat == nil {
+		return nil
+	}
+	m := cat.Resources
+	if a.Resource.Mode == addrs.Data {
+		m = cat.Data
+	}
+	if r := m[a.Resource.Type]; r != nil {
+		return &r.Block
+	}
+	return nil
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	out := make([]string, 0, len(m))
+	for k := range m {
+		out = append(out, k)
+	}
+	slices.Sort(out)
+	return out
+}
