@@ -1,0 +1,50 @@
+# Everything that Plumb needs on a fresh Debian 12 machine is installed by `demo` and `test` themselves (as root, or with sudo).
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+export CGO_ENABLED ?= 0
+
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+BIN     := bin/plumb
+
+.DEFAULT_GOAL := help
+.PHONY: help build setup demo test test-race test-unit lint fmt bench fuzz-short docs clean
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+build: ## build bin/plumb (static, no cgo)
+	go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o $(BIN) ./cmd/plumb
+
+setup: ## install what a fresh Debian 12 machine lacks (Open vSwitch with DPDK, testpmd)
+	.ci/setup
+
+demo: setup build ## set up, apply examples/quickstart, print the table, destroy, prove that nothing is left behind
+	.ci/demo $(BIN)
+
+test: setup ## every test, with the real OVS-DPDK and testpmd (root)
+	.ci/test
+
+test-unit: ## tests that need neither root nor daemons
+	go test ./...
+
+test-race: setup ## every test under the race detector
+	CGO_ENABLED=1 RACE=1 .ci/test
+
+lint: ## gofmt, go vet, staticcheck, import rules
+	.ci/lint
+
+fmt: ## format Go and HCL files
+	gofmt -w $$(git ls-files '*.go')
+	go run ./cmd/plumb fmt -recursive examples modules
+
+bench: ## Go benchmarks: plan, no-op plan, apply, destroy of 4,000 resources, and the parsers
+	go test -run '^$$' -bench . -benchmem ./...
+
+fuzz-short: ## every fuzz target for 10 seconds
+	.ci/fuzz 10s
+
+docs: build ## write docs/reference.md from the schemas
+	$(BIN) providers schema -markdown > docs/reference.md
+
+clean: ## remove what was built
+	rm -rf bin
