@@ -1,0 +1,79 @@
+# A whole testbed on this machine: OVS-DPDK with a userspace bridge, two tester ports and one VNF on vhost-user.
+#
+#   tester ── t1 ─┐                         P2P:  t1 -> t0
+#                 br0 ── v0 ── testpmd
+#   tester ── t0 ─┘   └─ v1 ── (VNF)        PVP:  t0 -> v0 -> VNF -> v1 -> t1
+#
+# It needs two cores, 2 MB hugepages and no NIC, KVM or kernel module. Run it with
+#
+#   plumb apply       build it, run both benchmarks, write results/<run>/report.html
+#   plumb destroy     take it all down and put the machine back as it was found
+
+plumb {
+  required_version = ">= 0.1"
+}
+
+variable "pmd_core" {
+  type        = number
+  default     = 0
+  description = "Core that OVS's poll mode driver thread has for itself."
+}
+
+variable "tester_core" {
+  type        = number
+  default     = 1
+  description = "Core that the traffic generator and the VNF share. On a machine with more cores give each its own."
+}
+
+variable "frame_sizes" {
+  type        = list(number)
+  default     = [64, 1518]
+  description = "Frame sizes in bytes, with the FCS."
+}
+
+# The machine that everything runs on: a host without a connection block is this one.
+host "dut" {}
+
+# OVS-DPDK takes its packet buffers from hugepages, and so does every testpmd.
+resource "host_hugepages" "dut" {
+  host  = host.dut
+  size  = "2M"
+  pages = { "0" = 704 } # by NUMA node: 512 MB for OVS, 3 x 256 MB for the VNF and the two testers, and some to spare
+}
+
+resource "ovs_switch" "dut" {
+  host = host.dut
+  dpdk {
+    socket_mem = [512]
+    lcores     = var.tester_core
+    pmd_cores  = var.pmd_core
+    extra      = "--no-pci" # no NIC is used: keep DPDK's hands off this machine's own
+  }
+}
+
+resource "ovs_bridge" "br0" {
+  host     = host.dut
+  name     = "br0"
+  datapath = "netdev"
+}
+
+# Two tester ports, t0 and t1, and two VNF ports, v0 and v1. OVS is the vhost-user client: either side may restart.
+resource "ovs_port" "p" {
+  for_each = { t0 = 1, t1 = 2, v0 = 3, v1 = 4 }
+  host     = host.dut
+  bridge   = ovs_bridge.br0.name
+  name     = each.key
+  type     = "dpdkvhostuserclient"
+  ofport   = each.value
+}
+
+resource "ovs_flows" "br0" {
+  host   = host.dut
+  bridge = ovs_bridge.br0.name
+  flows = [
+    "in_port=t1 actions=output:t0", # P2P
+    "in_port=t0 actions=output:v0", # PVP, into the VNF
+    "in_port=v1 actions=output:t1", # PVP, out of the VNF
+    "in_port=v0 actions=drop",
+  ]
+}
