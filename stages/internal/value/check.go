@@ -40,9 +40,9 @@ func (b Broken) String() string {
 }
 
 // CheckPlanned says how a planned object breaks the contract: it must be of the schema's type, keep every known value of the
-// configuration (another spelling of the same, or prior's, is fine) and leave null what is neither set nor computed. desired, prior and
-// planned are unmarked; prior is null for a create.
-func CheckPlanned(b *schema.Block, desired, prior, planned cty.Value) []Broken {
+// configuration (another spelling of the same, such as prior's, is fine) and leave null what is neither set nor computed. desired, with
+// ignore_changes worked in, and planned are unmarked.
+func CheckPlanned(b *schema.Block, desired, planned cty.Value) []Broken {
 	if broken := checkType(b, planned); broken != nil {
 		return broken
 	}

@@ -208,16 +208,16 @@ func TestCheckPlanned(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := text(CheckPlanned(b, obj(b, tc.desired), cty.NullVal(b.ImpliedType()), obj(b, tc.planned)))
+			got := text(CheckPlanned(b, obj(b, tc.desired), obj(b, tc.planned)))
 			if d := cmp.Diff(tc.want, got); d != "" {
 				t.Fatal(d)
 			}
 		})
 	}
-	if got := CheckPlanned(b, obj(b, nil), cty.NullVal(b.ImpliedType()), s("x")); len(got) == 0 {
+	if got := CheckPlanned(b, obj(b, nil), s("x")); len(got) == 0 {
 		t.Error("a string passed for an object")
 	}
-	if got := CheckPlanned(b, obj(b, nil), cty.NullVal(b.ImpliedType()), cty.NilVal); len(got) == 0 {
+	if got := CheckPlanned(b, obj(b, nil), cty.NilVal); len(got) == 0 {
 		t.Error("nothing passed for an object")
 	}
 }
