@@ -59,7 +59,8 @@ type Instance struct {
 	DependsOn           []string        `json:"dependencies,omitempty"`    // resource addresses (all instances), printed form
 	PreventDestroy      bool            `json:"prevent_destroy,omitempty"`
 	CreateBeforeDestroy bool            `json:"create_before_destroy,omitempty"`
-	Deposed             bool            `json:"deposed,omitempty"` // the old half of a create_before_destroy that still has to go
+	Deposed             bool            `json:"deposed,omitempty"`    // the old half of a create_before_destroy that still has to go
+	DeposedAt           uint64          `json:"deposed_at,omitempty"` // serial that the run began with: tells deposed instances of one address apart
 }
 
 // OpenGenerator is a generator that a benchmark opened.
