@@ -29,6 +29,9 @@ const (
 	Read    Action = "read"    // a data source whose configuration is known only after apply
 	Reapply Action = "reapply" // nothing to change, but another change takes its effect away
 	Forget  Action = "forget"  // gone from the world: only the state forgets it
+	// Join is the action of a step that does nothing: it waits for all steps of one resource, and others wait for it, so that
+	// n users of m instances take n+m edges. Steps only; its address is the resource's, without a key.
+	Join Action = "join"
 )
 
 // Reason says why, as data; the renderer writes the prose.
@@ -106,11 +109,15 @@ type AttrChange struct {
 
 // Step is one thing that apply does. Steps with the same Addr occur for a replace (delete and create).
 type Step struct {
-	ID     int            `json:"id"`
+	ID     int            `json:"id"` // its index in Plan.Steps
 	Addr   addrs.Instance `json:"address"`
 	Host   string         `json:"host,omitempty"`
-	Action Action         `json:"action"` // create, update, delete, reapply, read, forget
-	After  []Edge         `json:"after,omitempty"`
+	Action Action         `json:"action"` // create, update, delete, reapply, read, forget, join
+	// Deposed says that a delete is of a deposed instance: of the one with DeposedAt, or, where that is 0, of the one that this very
+	// run's create has deposed (create_before_destroy).
+	Deposed   bool   `json:"deposed,omitempty"`
+	DeposedAt uint64 `json:"deposed_at,omitempty"`
+	After     []Edge `json:"after,omitempty"`
 }
 
 // Edge says that a step waits for another, and why: "reference", "depends_on", "host order", "replace order".
