@@ -58,7 +58,7 @@ type Backend struct {
 type Variable struct {
 	Name        string
 	Description string
-	Type        cty.Type  // cty.DynamicPseudoType when not given
+	Type        cty.Type  // cty.DynamicPseudoType when not given; with optional() attributes, as convert.Convert takes it
 	Optional    any       // *typeexpr.Defaults of optional() attributes; nil for none
 	Default     cty.Value // cty.NilVal: required
 	Sensitive   bool
@@ -121,7 +121,7 @@ type Lifecycle struct {
 	CreateBeforeDestroy bool
 	PreventDestroy      bool
 	IgnoreAll           bool
-	IgnoreChanges       []hcl.Traversal
+	IgnoreChanges       []hcl.Traversal // relative: the first step is a TraverseAttr
 	ReplaceTriggeredBy  []hcl.Expression
 	Preconditions       []*CheckRule
 	Postconditions      []*CheckRule
