@@ -1,0 +1,62 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/urfave/cli/v3"
+)
+
+// The flags that several verbs share, each declared once.
+
+func jsonFlag() cli.Flag {
+	return &cli.BoolFlag{Name: "json", Usage: "print JSON for programs instead of text"}
+}
+
+func varFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringSliceFlag{Name: "var", Usage: "set a root variable: `NAME=VALUE`; may be given several times"},
+		&cli.StringSliceFlag{Name: "var-file", Usage: "read root variables from `FILE` (HCL, or JSON when it ends in .json); may be given several times"},
+	}
+}
+
+func lockFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.DurationFlag{Name: "lock-timeout", Usage: "wait so long for a state lock that somebody else holds"},
+	}
+}
+
+func parallelFlag() cli.Flag {
+	return &cli.IntFlag{Name: "parallelism", Value: 10, Usage: "do at most `N` things at once", Validator: func(n int) error {
+		if n < 1 {
+			return fmt.Errorf("-parallelism must be at least 1, not %d", n)
+		}
+		return nil
+	}}
+}
+
+// planFlags bend what is planned.
+func planFlags() []cli.Flag {
+	return append(varFlags(),
+		&cli.StringSliceFlag{Name: "target", Usage: "only `ADDRESS` (a resource, an instance or a module) and what it depends on; may be given several times"},
+		&cli.StringSliceFlag{Name: "replace", Usage: "replace the instance `ADDRESS` even if nothing about it changes; may be given several times"},
+		&cli.BoolFlag{Name: "refresh", Value: true, Usage: "read the world first; -refresh=false trusts the state"},
+		&cli.StringFlag{Name: "max-cost", Usage: "refuse changes that cost more than `COST`: live, port_reset, service_restart, guest_restart, host_reboot, replace"},
+		parallelFlag(),
+	)
+}
+
+func viewFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.BoolFlag{Name: "concise", Usage: "one line per resource, grouped by host"},
+		&cli.BoolFlag{Name: "verbose", Usage: "unchanged arguments too"},
+	}
+}
+
+func benchFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringSliceFlag{Name: "bench", Usage: "run only benchmark `NAME`; may be given several times"},
+	}
+}
+
+func lockTimeout(c *cli.Command) time.Duration { return c.Duration("lock-timeout") }
