@@ -273,7 +273,9 @@ func (b *body) costNote(c schema.Cost) string {
 }
 
 // changed says whether anything at or below the path differs or is known only after apply.
-func (b *body) changed(p plan.Path, old, now any) bool { return b.hasUnknown(p) || !equal(norm(old), norm(now)) || b.costUnder(p) }
+func (b *body) changed(p plan.Path, old, now any) bool {
+	return b.hasUnknown(p) || !equal(norm(old), norm(now)) || b.costUnder(p)
+}
 
 // norm makes an object that carries nothing the same as none.
 func norm(v any) any {
