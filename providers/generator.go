@@ -67,6 +67,9 @@ type TrialRequest struct {
 	Load     float64       // offered frames per second and direction; 0: as fast as the generator can
 	Duration time.Duration // of the measured stream
 	Frames   int           // not 0: send just so many frames (path proof) instead of Duration
+	// Drain is how long to wait for frames in flight between the end of the stream and reading the receive counter (RFC 2544
+	// section 23 d: 2 s).
+	Drain time.Duration
 }
 
 // TrialResult is what the generator counted. Direction 0 is along the path, 1 against it.

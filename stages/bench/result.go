@@ -52,10 +52,18 @@ type Benchmark struct {
 	Summary   []Summary `json:"summary"`
 	Requires  []Require `json:"requires"`
 	Error     string    `json:"error,omitempty"` // an infrastructure error ended it
+
+	Headers       string   `json:"headers"` // l2, ipv4, udp
+	Bidirectional bool     `json:"bidirectional,omitempty"`
+	Signed        bool     `json:"signed,omitempty"`           // the generator counts only its own frames
+	LineRate      float64  `json:"line_rate_bps,omitempty"`    // of the link, as configured; 0: not known
+	MaxLoss       *float64 `json:"max_loss_percent,omitempty"` // the loss goal; nil: none, every trial that counts is a PASS
+	Notes         []string `json:"notes,omitempty"`            // what a reader must know: an observer that did not work, counters that mix directions
 }
 
 // Proof says that a few frames were seen at every hop before the first trial.
 type Proof struct {
+	FrameSize int      `json:"frame_size"`
 	Direction int      `json:"direction"`
 	Sent      uint64   `json:"sent"`
 	Seen      []uint64 `json:"seen"` // by hop of the path, last: the receiver
@@ -82,18 +90,41 @@ type Trial struct {
 	Ledger       []Hop                   `json:"ledger"`
 	Observations []providers.Observation `json:"observations,omitempty"`
 	Latency      *providers.Latency      `json:"latency_ns,omitempty"`
+	Directions   []Direction             `json:"directions,omitempty"` // when there are two; the figures above are their sum
+}
+
+// Direction is one direction's frames of a bidirectional trial.
+type Direction struct {
+	Sent     uint64             `json:"sent"`
+	Unsent   uint64             `json:"unsent"`
+	Received uint64             `json:"received"`
+	Latency  *providers.Latency `json:"latency_ns,omitempty"`
 }
 
 // Hop is one line of the packet ledger: In frames arrived here, Out left towards the next hop. Lost between two hops is the
 // difference of the one's Out and the other's In; lost inside is In minus Out. In at the receiver is what the generator received.
+// Lost is the Out of the hop before minus the Out of this one (the receiver's Out is its In), so that in each direction sent = received + the sum of Lost.
 type Hop struct {
-	Name        string            `json:"name"` // "generator.testpmd.tg", "ovs_port.t0", ...
+	Name        string            `json:"name"`                // "generator.testpmd.tg", "ovs_port.t0", ...
+	Direction   int               `json:"direction,omitempty"` // 1: against the path
+	Role        Role              `json:"role"`
 	In          uint64            `json:"in"`
 	Out         uint64            `json:"out"`
 	Lost        int64             `json:"lost"`             // on the way from the hop before to here, or inside it; negative: surplus
 	Causes      map[string]uint64 `json:"causes,omitempty"` // drops that the hop itself named, in this trial
 	Unexplained int64             `json:"unexplained"`      // Lost minus the causes
 }
+
+// Role is what a hop does with the frames.
+type Role string
+
+const (
+	Sender   Role = "sender"   // the generator: Out is what it sent
+	Enter    Role = "enter"    // a switch port that frames come in by: counted as received by the switch
+	Leave    Role = "leave"    // a switch port that frames go out by: counted as sent by the switch
+	Through  Role = "through"  // passes frames on by itself: a VNF
+	Receiver Role = "receiver" // the generator: In is what came back
+)
 
 // Summary is the spread over the repeats of one frame size and flow count. Only PASS and FAIL trials count.
 type Summary struct {
