@@ -12,6 +12,7 @@ import (
 type Draft struct {
 	base      *State
 	instances map[instanceKey]*Instance
+	deposed   int // how many of them are
 }
 
 // instanceKey identifies an instance. An address has one current instance, and one deposed instance per run that deposed it.
@@ -38,7 +39,7 @@ func compareInstances(a, b *Instance) int {
 func NewDraft(s *State) *Draft {
 	d := &Draft{base: clone(s), instances: make(map[instanceKey]*Instance, len(s.Instances))}
 	for _, i := range s.Instances {
-		d.instances[keyOf(i)] = i
+		d.Put(i)
 	}
 	return d
 }
@@ -48,6 +49,9 @@ func (d *Draft) Current(a addrs.Instance) *Instance { return d.instances[instanc
 
 // Deposed lists the deposed instances of an address, oldest first.
 func (d *Draft) Deposed(a addrs.Instance) []*Instance {
+	if d.deposed == 0 {
+		return nil // nearly always, and most users ask for every address
+	}
 	var out []*Instance
 	for k, i := range d.instances {
 		if k.addr == a && k.deposed {
@@ -58,11 +62,26 @@ func (d *Draft) Deposed(a addrs.Instance) []*Instance {
 	return out
 }
 
+// Empty says that there is no instance.
+func (d *Draft) Empty() bool { return len(d.instances) == 0 }
+
 // Put stores an instance in place of the one with its address (and deposition). The draft keeps i.
-func (d *Draft) Put(i *Instance) { d.instances[keyOf(i)] = i }
+func (d *Draft) Put(i *Instance) {
+	k := keyOf(i)
+	if k.deposed && d.instances[k] == nil {
+		d.deposed++
+	}
+	d.instances[k] = i
+}
 
 // Remove takes out the instance with the address and deposition of i.
-func (d *Draft) Remove(i *Instance) { delete(d.instances, keyOf(i)) }
+func (d *Draft) Remove(i *Instance) {
+	k := keyOf(i)
+	if k.deposed && d.instances[k] != nil {
+		d.deposed--
+	}
+	delete(d.instances, k)
+}
 
 // Depose makes the current instance of an address a deposed one, in the run that began at the given serial. Without a current
 // instance, or when that run has deposed one already, it does nothing.

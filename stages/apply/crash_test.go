@@ -1,0 +1,215 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/zclconf/go-cty/cty"
+
+	"plumb/providers"
+)
+
+// The crash test runs this test binary again as a Plumb that is killed with SIGKILL at the n-th of the points that the store, the journal, the run and
+// the providers tell of, for every n. What the parent asks for is in the environment.
+const crashEnv = "PLUMB_TEST_CRASH" // "DIR OPERATION N"
+
+func TestMain(m *testing.M) {
+	if job := os.Getenv(crashEnv); job != "" {
+		os.Exit(victim(job))
+	}
+	os.Exit(m.Run())
+}
+
+// stages of a testbed's life in the crash test.
+func crashBed(version string, set *providers.Set) *testbed {
+	b := &testbed{set: set, outputs: map[string]string{"id": "box.b.id"}}
+	knob := func(value string) item {
+		return item{addr: "knob.k", host: "dut", want: attrs("name", "k", "value", value)}
+	}
+	ref := func(name, to string) func(func(string) cty.Value) map[string]cty.Value {
+		return func(get func(string) cty.Value) map[string]cty.Value {
+			return map[string]cty.Value{"name": cty.StringVal(name), "content": get(to)}
+		}
+	}
+	note := item{addr: "note.n", needs: []string{"box.b"}, want: func(get func(string) cty.Value) map[string]cty.Value {
+		return map[string]cty.Value{"input": get("box.b.id")}
+	}}
+	switch version {
+	case "first":
+		b.items = []item{knob("5"), {addr: "box.a", host: "dut", needs: []string{"knob.k"}, want: attrs("name", "a", "content", "A")},
+			{addr: "box.b", host: "dut", needs: []string{"box.a"}, want: ref("b", "box.a.id")}, note,
+			{addr: "box.old", host: "dut", want: attrs("name", "old")}}
+	case "second": // updates, a replace of each kind, one that goes and one that comes
+		b.items = []item{knob("6"), {addr: "box.a", host: "dut", needs: []string{"knob.k"}, want: attrs("name", "a", "content", "AA")},
+			{addr: "box.b", host: "dut", cbd: true, needs: []string{"box.a"}, want: ref("bb", "box.a.id")}, note,
+			{addr: "box.new", host: "dut", want: attrs("name", "new")}}
+	}
+	return b
+}
+
+func operate(dir, operation string, crash func(string)) error {
+	w := &world{dir: filepath.Join(dir, "world"), crash: crash}
+	b := crashBed(operation, w.set())
+	store := newStore(dir, crash)
+	ctx := context.Background()
+	s, err := Open(ctx, store, "0.2.0", 0, operation)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	p, err := b.makePlan(s, operation == "destroy")
+	if err != nil {
+		return err
+	}
+	in := Input{Plan: p, Providers: b.set, Options: Options{Now: clock, Parallelism: 1, Crash: crash}}
+	if operation != "destroy" {
+		in.Evaluator = b.evaluator
+	}
+	res, diags, err := s.Apply(ctx, in)
+	if err == nil && diags.HasErrors() {
+		err = diags
+	}
+	if err == nil && !res.Applied {
+		err = fmt.Errorf("not applied: %w", res.Diagnostics())
+	}
+	return err
+}
+
+// victim is the process that gets killed. It ends by itself with 0 when there are fewer points than asked for.
+func victim(job string) int {
+	var dir, operation string
+	var at int
+	if _, err := fmt.Sscan(job, &dir, &operation, &at); err != nil {
+		fmt.Println(err)
+		return 2
+	}
+	n := 0
+	err := operate(dir, operation, func(string) {
+		if n++; n == at {
+			syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			select {} // until the signal is delivered
+		}
+	})
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	return 0
+}
+
+// kill runs an operation in a process of its own, killed at a point. survived says that it has fewer points.
+func kill(t *testing.T, dir, operation string, at int) (survived bool) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), crashEnv+"="+dir+" "+operation+" "+strconv.Itoa(at))
+	out, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	if err == nil {
+		return true
+	}
+	if errors.As(err, &exit) && exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL {
+		return false
+	}
+	t.Fatalf("%s killed at %d: %v\n%s", operation, at, err, out)
+	return false
+}
+
+func TestKilledAnywhere(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		before []string // operations that are not disturbed
+		killed string
+		again  string // goes on after the kill; "" for nothing but the destroy
+	}{
+		{"apply", nil, "first", "first"},
+		{"apply and then only destroy", nil, "first", ""},
+		{"change", []string{"first"}, "second", "second"},
+		{"change and go back", []string{"first"}, "second", "first"},
+		{"destroy", []string{"first", "second"}, "destroy", ""},
+		{"destroy and apply after all", []string{"first"}, "destroy", "second"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			points := 0
+			for at := 1; ; at++ {
+				if killOnce(t, c.before, c.killed, c.again, at) {
+					break
+				}
+				points++
+			}
+			if points < 30 {
+				t.Errorf("only %d points were tried", points)
+			}
+			t.Logf("killed at %d points", points)
+		})
+	}
+}
+
+// killOnce kills at one point, kills what follows too, and sees whether everything ends well. survived says that there is no such point.
+func killOnce(t *testing.T, before []string, killed, again string, at int) (survived bool) {
+	t.Helper()
+	dir := t.TempDir()
+	w := &world{dir: filepath.Join(dir, "world")}
+	if err := makeWorld(w); err != nil {
+		t.Fatal(err)
+	}
+	original := w.snapshot()
+	do := func(operation string) {
+		t.Helper()
+		if err := operate(dir, operation, nil); err != nil {
+			t.Fatalf("%s, after %s was killed at point %d: %v", operation, killed, at, err)
+		}
+	}
+	for _, b := range before {
+		do(b)
+	}
+	survived = kill(t, dir, killed, at)
+	if again != "" {
+		kill(t, dir, again, 1+at%23) // also the recovery
+		do(again)
+		clean := &world{dir: filepath.Join(t.TempDir(), "world")}
+		if err := makeWorld(clean); err != nil {
+			t.Fatal(err)
+		}
+		if err := operate(filepath.Dir(clean.dir), again, nil); err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(clean.snapshot(), w.snapshot()); d != "" {
+			t.Errorf("%s killed at point %d: the world after %s is not as it would be without: %s", killed, at, again, d)
+		}
+		s, err := Open(t.Context(), newStore(dir, nil), "0.2.0", 0, "plan")
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := crashBed(again, w.set()).makePlan(s, false)
+		if err != nil || len(p.Steps) > 0 {
+			t.Errorf("%s killed at point %d: the plan after %s is not empty: %+v, %v", killed, at, again, p, err)
+		}
+		s.Close()
+	}
+	kill(t, dir, "destroy", 1+at%19)
+	do("destroy")
+	if d := cmp.Diff(original, w.snapshot()); d != "" {
+		t.Errorf("%s killed at point %d: destroy does not restore: %s", killed, at, d)
+	}
+	left, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range left {
+		switch filepath.Base(f) {
+		case "world", "plumb.state.json", "plumb.state.json.backup":
+		default:
+			t.Errorf("%s killed at point %d: %s is left", killed, at, f)
+		}
+	}
+	return survived
+}
