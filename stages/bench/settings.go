@@ -41,7 +41,7 @@ func decode(b *eval.Benchmark) (settings, error) {
 	}
 	m, ok := Methods()[b.Method]
 	if !ok {
-		return s, fmt.Errorf("there is no method %q", b.Method)
+		return s, fmt.Errorf("there is no method %q; a benchmark has one method block, such as continuous", b.Method)
 	}
 	method := fields{v: b.MethodCfg, block: m}
 	if err := method.open(b.Method); err != nil {
