@@ -38,14 +38,15 @@ type Values struct {
 }
 
 // ReadValues collects the values of the root module's variables. What a file says is an HCL expression without
-// references or functions. So is the text of -var and of the environment, except where the variable's type is string, number or bool: those
-// take the text of -var and the environment as it is. For a variable without a type or of type any, text that
-// is such an expression is parsed, other text is a string.
+// references or functions. So is the text of -var and of the environment, with two exceptions: for a variable of
+// type string, number or bool it is the value as it stands, and for one without a type or of type any, text that
+// is not such an expression is a string.
 //
 // A variable that is not declared is an error in -var, a warning in a file, and ignored in the environment,
-// which may be shared with other configurations. A required variable without any value is an error.
+// which may be shared with other configurations. That a required variable has no value is for lang/eval to say,
+// which knows whether values are needed. A value with errors is unknown in the result.
 func ReadValues(vars map[string]*Variable, in ValueSources) (Values, hcl.Diagnostics) {
-	r := &valueReader{vars: vars, files: in.Files, out: Values{ByName: map[string]cty.Value{}, Sources: map[string][]byte{}}, wrong: map[string]bool{}}
+	r := &valueReader{vars: vars, files: in.Files, out: Values{ByName: map[string]cty.Value{}, Sources: map[string][]byte{}}}
 	if r.files == nil {
 		r.files = OS{}
 	}
@@ -58,7 +59,6 @@ func ReadValues(vars map[string]*Variable, in ValueSources) (Values, hcl.Diagnos
 			r.flag(a.Text)
 		}
 	}
-	r.missing()
 	return r.out, r.diags
 }
 
@@ -66,7 +66,6 @@ type valueReader struct {
 	vars  map[string]*Variable
 	files Files
 	out   Values
-	wrong map[string]bool // variables with a value that could not be read: no second error that they have none
 	diags hcl.Diagnostics
 }
 
@@ -115,7 +114,7 @@ func (r *valueReader) flag(arg string) {
 // text reads a value that is given as text: as it is for a primitive type, else as an expression.
 func (r *valueReader) text(v *Variable, text, from string) {
 	if v.Type.IsPrimitiveType() {
-		r.set(v.Name, cty.StringVal(text))
+		r.out.ByName[v.Name] = cty.StringVal(text)
 		return
 	}
 	source := "<value of " + from + ">"
@@ -126,15 +125,15 @@ func (r *valueReader) text(v *Variable, text, from string) {
 	}
 	switch {
 	case !diags.HasErrors():
-		r.set(v.Name, value)
+		r.out.ByName[v.Name] = value
 	case v.Type == cty.DynamicPseudoType:
-		r.set(v.Name, cty.StringVal(text))
+		r.out.ByName[v.Name] = cty.StringVal(text)
 	case v.Sensitive:
-		r.wrong[v.Name] = true
+		r.unreadable(v)
 		r.add(hcl.DiagError, nil, "Invalid value for variable", "The value of %s is not an HCL expression of type %s. The variable is sensitive, so what is wrong with it is not shown. On a shell put it in single quotes.",
 			from, v.Type.FriendlyNameForConstraint())
 	default:
-		r.wrong[v.Name] = true
+		r.unreadable(v)
 		r.out.Sources[source] = []byte(text)
 		for _, d := range diags {
 			d.Detail += fmt.Sprintf(" Variable %q is of type %s, so that the value must be an expression of that type. On a shell put it in single quotes.", v.Name, v.Type.FriendlyNameForConstraint())
@@ -143,9 +142,9 @@ func (r *valueReader) text(v *Variable, text, from string) {
 	}
 }
 
-func (r *valueReader) set(name string, v cty.Value) {
-	r.out.ByName[name] = v
-	delete(r.wrong, name)
+// unreadable keeps a variable whose value has an error from being reported as missing too.
+func (r *valueReader) unreadable(v *Variable) {
+	r.out.ByName[v.Name] = cty.UnknownVal(v.Type.WithoutOptionalAttributesDeep())
 }
 
 // file reads a file of values: HCL attributes, or a JSON object when the name ends in .json.
@@ -191,25 +190,8 @@ func (r *valueReader) attribute(name string, attr *hcl.Attribute) {
 	}
 	r.diags = append(r.diags, diags...)
 	if diags.HasErrors() {
-		r.wrong[name] = true
+		r.unreadable(r.vars[name])
 		return
 	}
-	r.set(name, v)
-}
-
-// missing reports required variables that nothing set.
-func (r *valueReader) missing() {
-	for _, name := range sortedKeys(r.vars) {
-		v := r.vars[name]
-		_, given := r.out.ByName[name]
-		if v.Default != cty.NilVal || given || r.wrong[name] {
-			continue
-		}
-		about := ""
-		if v.Description != "" {
-			about = " (" + strings.TrimSuffix(v.Description, ".") + ")"
-		}
-		r.add(hcl.DiagError, v.Range.Ptr(), "No value for required variable", "Variable %q%s has no default, so it must be given a value: with -var '%s=VALUE', in a file named by -var-file, in a *.auto.plumbvars.hcl file beside the configuration, or in the environment as %s%s.",
-			name, about, name, EnvPrefix, name)
-	}
+	r.out.ByName[name] = v
 }
