@@ -25,6 +25,8 @@ type Inputs struct {
 	Catalog   *schema.Catalog
 	Variables map[string]cty.Value // root variables that were given, not yet converted or validated
 	Dir       string               // path.cwd
+	// UnknownVariables makes a required root variable that was not given unknown instead of an error: validating without values.
+	UnknownVariables bool
 	// Facts gives host.NAME.facts. nil, or cty.NilVal returned: unknown.
 	Facts func(host string) (cty.Value, hcl.Diagnostics)
 	// Resolve gives the object that a reference to the instance sees: planned while planning, new while applying,

@@ -1,0 +1,68 @@
+package eval
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/hashicorp/hcl/v2"
+)
+
+// memo keeps what was computed for a key. No lock is held while computing, because computing asks for other values and calls
+// back into the stages; two goroutines may compute the same, and then the first result stays.
+type memo[K comparable, V any] struct {
+	mu sync.Mutex
+	m  map[K]result[V]
+}
+
+type result[V any] struct {
+	value V
+	diags hcl.Diagnostics
+}
+
+// get returns what is kept for k, or computes it. Every caller gets the diagnostics; dedup removes the copies.
+func (c *memo[K, V]) get(k K, compute func() (V, hcl.Diagnostics)) (V, hcl.Diagnostics) {
+	c.mu.Lock()
+	r, ok := c.m[k]
+	c.mu.Unlock()
+	if ok {
+		return r.value, r.diags
+	}
+	v, diags := compute()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if r, ok := c.m[k]; ok {
+		return r.value, r.diags
+	}
+	if c.m == nil {
+		c.m = map[K]result[V]{}
+	}
+	diags = slices.Clip(Dedup(diags))
+	c.m[k] = result[V]{value: v, diags: diags}
+	return v, diags
+}
+
+// Dedup leaves out diagnostics that say the same about the same place: an error in a local value comes with every object that
+// refers to it. The argument may be reused.
+func Dedup(diags hcl.Diagnostics) hcl.Diagnostics {
+	if len(diags) < 2 {
+		return diags
+	}
+	type key struct {
+		severity        hcl.DiagnosticSeverity
+		summary, detail string
+		at              hcl.Range
+	}
+	seen := make(map[key]bool, len(diags))
+	out := make(hcl.Diagnostics, 0, len(diags))
+	for _, d := range diags {
+		k := key{severity: d.Severity, summary: d.Summary, detail: d.Detail}
+		if d.Subject != nil {
+			k.at = *d.Subject
+		}
+		if !seen[k] {
+			seen[k] = true
+			out = append(out, d)
+		}
+	}
+	return out
+}

@@ -1,0 +1,207 @@
+package eval
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/ext/dynblock"
+	"github.com/hashicorp/hcl/v2/hcldec"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+
+	"plumb/lang/diagfmt"
+	"plumb/lang/schema"
+)
+
+// decode evaluates a body: dynamic blocks, decoding, defaults, and the schema's checks. The value is of the block's implied type;
+// unknown as a whole when the body has errors.
+func (s scope) decode(body hcl.Body, info *blockInfo, refs []ref) (cty.Value, hcl.Diagnostics) {
+	ctx, diags := s.context(refs)
+	if diags.HasErrors() {
+		return cty.UnknownVal(info.ty), diags
+	}
+	if info.nested {
+		body = dynblock.Expand(body, ctx)
+	}
+	v, more := hcldec.Decode(body, info.spec, ctx)
+	diags = append(diags, explainComputed(body, info, more)...)
+	if more.HasErrors() {
+		return cty.UnknownVal(info.ty), diags
+	}
+	if info.plain {
+		return v, diags
+	}
+	f := finisher{e: s.e, body: body, info: info, ctx: ctx, diags: diags}
+	v = f.object(v, info, nil)
+	if f.diags.HasErrors() {
+		return cty.UnknownVal(info.ty), f.diags
+	}
+	return v, f.diags
+}
+
+// explainComputed says of an argument that is only exported that it is, where HCL says that it is not expected.
+func explainComputed(body hcl.Body, info *blockInfo, diags hcl.Diagnostics) hcl.Diagnostics {
+	if !diags.HasErrors() {
+		return diags
+	}
+	sch := &hcl.BodySchema{}
+	for _, name := range info.attributes {
+		if a := info.block.Attributes[name]; a.Computed && !a.Optional && !a.Required {
+			sch.Attributes = append(sch.Attributes, hcl.AttributeSchema{Name: name})
+		}
+	}
+	content, _, _ := body.PartialContent(sch)
+	if content == nil {
+		return diags
+	}
+	for name, attr := range content.Attributes {
+		for i, d := range diags {
+			if d.Subject != nil && *d.Subject == attr.NameRange {
+				diags[i] = errorAt(attr.NameRange, "Read-only argument", "%s cannot be set: it is a value that the resource reports once it is there.", name)
+			}
+		}
+	}
+	return diags
+}
+
+// finisher fills in defaults and runs the checks of a schema over a decoded value.
+type finisher struct {
+	e     *Evaluator
+	body  hcl.Body
+	info  *blockInfo
+	ctx   *hcl.EvalContext
+	diags hcl.Diagnostics
+}
+
+// object finishes an object of the block's implied type. Null and unknown objects stay.
+func (f *finisher) object(v cty.Value, info *blockInfo, path cty.Path) cty.Value {
+	v, marks := v.Unmark()
+	if v.IsNull() || !v.IsKnown() {
+		return v.WithMarks(marks)
+	}
+	vals := v.AsValueMap()
+	for _, name := range info.attributes {
+		vals[name] = f.attribute(vals[name], name, info.block.Attributes[name], path)
+	}
+	for _, name := range info.blocks {
+		n := info.block.Blocks[name]
+		at := append(slices.Clone(path), cty.GetAttrStep{Name: name})
+		inner := f.e.block(&n.Block)
+		vals[name] = eachObject(vals[name], n.Nesting, func(v cty.Value, step cty.PathStep) cty.Value {
+			p := at
+			if step != nil {
+				p = append(slices.Clone(at), step)
+			}
+			return f.object(v, inner, p)
+		})
+	}
+	return cty.ObjectVal(vals).WithMarks(marks)
+}
+
+func (f *finisher) attribute(v cty.Value, name string, a *schema.Attribute, path cty.Path) cty.Value {
+	if a.Computed && !a.Optional && !a.Required {
+		return v
+	}
+	report := func(severity hcl.DiagnosticSeverity, summary, format string, args ...any) {
+		f.report(severity, append(slices.Clone(path), cty.GetAttrStep{Name: name}), summary, fmt.Sprintf(format, args...))
+	}
+	plain, marks := v.Unmark()
+	if plain.IsNull() {
+		switch {
+		case a.Required:
+			report(hcl.DiagError, "Missing required argument", "%s is required, but its value here is null.", name)
+		case a.Default != cty.NilVal:
+			if d, err := convert.Convert(a.Default, a.Type); err == nil {
+				return d.WithMarks(marks)
+			}
+			return a.Default.WithMarks(marks)
+		}
+		return v
+	}
+	if a.Deprecated != "" {
+		report(hcl.DiagWarning, "Deprecated argument", "%s is deprecated: %s", name, a.Deprecated)
+	}
+	deep, _ := v.UnmarkDeep()
+	if deep.IsWhollyKnown() {
+		secret := a.Sensitive || v.ContainsMarked()
+		if err := checkValue(deep, name, a); err != nil {
+			detail := fmt.Sprintf("Invalid value for %s: %s.", name, strings.TrimSuffix(err.Error(), "."))
+			if secret {
+				detail = fmt.Sprintf("The value of %s is not valid. It is sensitive, so neither it nor the reason, which could tell it, is shown. %s", name, a.Description)
+			}
+			report(hcl.DiagError, "Invalid value", "%s", strings.TrimSpace(detail))
+		}
+	}
+	if a.Sensitive {
+		v = v.Mark(Sensitive)
+	}
+	return v
+}
+
+// checkValue holds a known value against the attribute's list, check and canonical form.
+func checkValue(v cty.Value, name string, a *schema.Attribute) error {
+	if len(a.OneOf) > 0 && v.Type() == cty.String && !slices.Contains(a.OneOf, v.AsString()) {
+		return fmt.Errorf("%q is not one of %s.%s", v.AsString(), quoteList(a.OneOf), diagfmt.DidYouMean(v.AsString(), a.OneOf))
+	}
+	if a.Validate != nil {
+		if err := a.Validate(v); err != nil {
+			return err
+		}
+	}
+	if a.Canonical != nil {
+		if _, err := a.Canonical(v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func quoteList(words []string) string {
+	out := make([]string, len(words))
+	for i, w := range words {
+		out[i] = fmt.Sprintf("%q", w)
+	}
+	return strings.Join(out, ", ")
+}
+
+func (f *finisher) report(severity hcl.DiagnosticSeverity, path cty.Path, summary, detail string) {
+	d := &hcl.Diagnostic{Severity: severity, Summary: summary, Detail: detail, Subject: AttributeRange(f.body, f.info.block, path)}
+	if expr := attributeExpr(f.body, f.info.block, path); expr != nil {
+		d.Expression, d.EvalContext = expr, f.ctx
+	}
+	f.diags = append(f.diags, d)
+}
+
+// conversionError prints a conversion error with the path of the part that it is about. It never holds a value.
+func conversionError(err error) string {
+	var p cty.PathError
+	if errors.As(err, &p) && len(p.Path) > 0 {
+		return strings.TrimPrefix(pathString(p.Path), ".") + ": " + p.Error()
+	}
+	return err.Error()
+}
+
+func pathString(path cty.Path) string {
+	var b strings.Builder
+	for _, s := range path {
+		switch s := s.(type) {
+		case cty.GetAttrStep:
+			b.WriteString("." + s.Name)
+		case cty.IndexStep:
+			switch {
+			case !s.Key.IsKnown() || s.Key.IsMarked():
+				b.WriteString("[...]")
+			case s.Key.Type() == cty.String:
+				fmt.Fprintf(&b, "[%q]", s.Key.AsString())
+			case s.Key.Type() == cty.Number:
+				fmt.Fprintf(&b, "[%s]", s.Key.AsBigFloat().Text('f', -1))
+			default:
+				b.WriteString("[...]")
+			}
+		}
+	}
+	return b.String()
+}
