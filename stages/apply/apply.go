@@ -15,6 +15,7 @@ import (
 
 	"plumb/lang/addrs"
 	"plumb/lang/config"
+	"plumb/lang/eval"
 	"plumb/providers"
 	"plumb/stages/graph"
 	"plumb/stages/plan"
@@ -28,8 +29,8 @@ type Input struct {
 	// Evaluator makes the evaluator for this run; nil without a Config.
 	Evaluator NewEvaluator
 	Providers *providers.Set
-	// OpenHost opens a host; nil: Providers.OpenHost. It is called once for each host that a step needs, and whoever gave it closes what
-	// it opened. With nil the run closes its hosts itself.
+	// OpenHost opens a host, or gives one that planning has opened (plan.Hosts.Get). It is called once for each host that a step needs, and
+	// whoever gave it closes what it opened. nil: Providers.OpenHost, and the run closes its hosts itself.
 	OpenHost func(ctx context.Context, name string, config cty.Value) (providers.Host, error)
 	Options  Options
 }
@@ -51,38 +52,25 @@ type Options struct {
 // HeartbeatAfter is how long a step runs before StillRunning is told, and how often ticks should come.
 const HeartbeatAfter = 10 * time.Second
 
-// Evaluator is what a run asks of the configuration. The methods are called one at a time.
+// Evaluator is what a run asks of the configuration: an *eval.Evaluator. It is safe for concurrent use.
 type Evaluator interface {
-	// Desired is the evaluated configuration of an instance, defaults applied, as eval.Instance has it; marks allowed.
-	Desired(addrs.Instance) (cty.Value, hcl.Diagnostics)
-	// Meta is what the state keeps of an instance beside its attributes.
-	Meta(addrs.Instance) (Meta, hcl.Diagnostics)
-	// Postconditions checks them against the applied object.
+	Evaluate(addrs.Instance) (*eval.Instance, hcl.Diagnostics)
 	Postconditions(a addrs.Instance, self cty.Value) hcl.Diagnostics
-	// Host is a host block's value, possibly unknown in parts; false when there is no such block.
-	Host(name string) (cty.Value, bool, hcl.Diagnostics)
-	// Hosts lists the names of the host blocks.
-	Hosts() []string
-	// Outputs evaluates the root outputs.
-	Outputs() (map[string]Output, hcl.Diagnostics)
+	Host(name string) (*eval.Host, hcl.Diagnostics)
+	Outputs() (map[string]eval.Output, hcl.Diagnostics)
 }
 
-// NewEvaluator makes an Evaluator that sees resources as resolve says and hosts as facts does. Both may be called while a method of the
-// evaluator runs, and only then.
+var _ Evaluator = (*eval.Evaluator)(nil)
+
+// NewEvaluator makes the Evaluator of a run, which sees resources as resolve says and hosts as facts does.
 type NewEvaluator func(resolve func(addrs.Instance) (cty.Value, hcl.Diagnostics), facts func(host string) (cty.Value, hcl.Diagnostics)) (Evaluator, hcl.Diagnostics)
 
-// Meta is what the configuration says of an instance for its destroy, when there may be no configuration any more.
-type Meta struct {
-	DependsOn           []string // addresses of managed resources (all instances), through data sources too
-	PreventDestroy      bool
-	CreateBeforeDestroy bool
-	Range               hcl.Range // of the block, for diagnostics
-}
-
-// Output is a root output as evaluated.
-type Output struct {
-	Value     cty.Value // may be unknown and marked
-	Sensitive bool
+// Evaluating is the NewEvaluator for the inputs that the plan was made with; their Resolve and Facts are not used.
+func Evaluating(in eval.Inputs) NewEvaluator {
+	return func(resolve func(addrs.Instance) (cty.Value, hcl.Diagnostics), facts func(host string) (cty.Value, hcl.Diagnostics)) (Evaluator, hcl.Diagnostics) {
+		in.Resolve, in.Facts = resolve, facts
+		return eval.New(in)
+	}
 }
 
 const defaultParallelism = 10

@@ -64,7 +64,7 @@ func (r *rig) open() *Session {
 
 func (r *rig) run(ctx context.Context, s *Session, p *plan.Plan) (*Result, error) {
 	r.t.Helper()
-	res, diags, err := s.Apply(ctx, Input{Plan: p, Evaluator: r.b.evaluator, Providers: r.b.set, Options: r.options})
+	res, diags, err := s.Apply(ctx, Input{Plan: p, Config: r.b.config(), Evaluator: r.b.evaluator, Providers: r.b.set, Options: r.options})
 	if diags.HasErrors() {
 		r.t.Fatal(diags)
 	}

@@ -69,10 +69,8 @@ func (r *runner) prepareChange(ctx context.Context, s plan.Step) (*job, hcl.Diag
 	j.req.Reapply = s.Action == plan.Reapply || c.LostBy != ""
 	sensitive := paths(c.Sensitive)
 
-	diags := r.describe(j.doubt)
-	if diags.HasErrors() {
-		return nil, diags
-	}
+	describe(j.doubt, c)
+	var diags hcl.Diagnostics
 	if schema := j.typ.Schema(); r.eval != nil && dependsOnConfig(&schema.Block, c.Unknown) {
 		var more [][]string
 		var evalDiags hcl.Diagnostics
@@ -111,7 +109,6 @@ func (r *runner) newJob(ctx context.Context, s plan.Step, op state.Op) (*job, er
 	if j.prior != nil {
 		// Also for a create: it finishes one that was cut off, and what that found first is what has to be put back.
 		j.req.Undo = j.prior.Undo
-		j.doubt.DependsOn, j.doubt.PreventDestroy, j.doubt.CreateBeforeDestroy = j.prior.DependsOn, j.prior.PreventDestroy, j.prior.CreateBeforeDestroy
 	}
 	return j, nil
 }
@@ -119,13 +116,11 @@ func (r *runner) newJob(ctx context.Context, s plan.Step, op state.Op) (*job, er
 // fillIn evaluates the configuration again, now that what it refers to is known, and asks the provider to plan what was unknown.
 func (r *runner) fillIn(ctx context.Context, j *job) (sensitive [][]string, diags hcl.Diagnostics) {
 	b := &j.typ.Schema().Block
-	r.evalMu.Lock()
-	desired, diags := r.eval.Desired(j.step.Addr)
-	r.evalMu.Unlock()
+	inst, diags := r.eval.Evaluate(j.step.Addr)
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	j.desired, sensitive = value.Unmark(desired)
+	j.desired, sensitive = value.Unmark(inst.Desired)
 	j.req.Planned = fill(b, j.promised, j.desired)
 	if at := stillUnknown(b, j.req.Planned); len(at) > 0 {
 		return nil, append(diags, errorDiag("Value is still unknown", fmt.Sprintf("%s of %s is not known although all that it refers to was applied. "+
@@ -163,13 +158,17 @@ func (r *runner) remove(ctx context.Context, s plan.Step) (diags hcl.Diagnostics
 		if at == 0 {
 			at = r.serial
 		}
-		j.prior = r.deposed(s, at)
+		j.prior = r.deposedIn(s, at)
 	}
 	if j.prior == nil {
 		return diags, false // an earlier run has done it
 	}
 	j.req.Prior, err = value.Decode(j.prior.Attributes, j.ty)
-	if c := r.changes[s.Addr]; err == nil && c != nil && len(c.Before) > 0 && string(c.Before) != "null" && (!s.Deposed || s.DeposedAt == 0) {
+	c := r.changes[s.Addr]
+	if s.DeposedAt > 0 {
+		c = r.deposed[deposedKey{s.Addr, s.DeposedAt}]
+	}
+	if err == nil && c != nil && has(c.Before) { // as read, rather than as recorded
 		j.req.Prior, err = value.Decode(c.Before, j.ty)
 	}
 	if err != nil {
@@ -182,7 +181,7 @@ func (r *runner) remove(ctx context.Context, s plan.Step) (diags hcl.Diagnostics
 	return r.run(ctx, j, nil)
 }
 
-func (r *runner) deposed(s plan.Step, at uint64) *state.Instance {
+func (r *runner) deposedIn(s plan.Step, at uint64) *state.Instance {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, i := range r.draft.Deposed(s.Addr) {
@@ -326,8 +325,6 @@ func (r *runner) accept(j *job, got cty.Value, sensitive [][]string) hcl.Diagnos
 	if r.eval == nil {
 		return nil
 	}
-	r.evalMu.Lock()
-	defer r.evalMu.Unlock()
 	return r.eval.Postconditions(j.step.Addr, v)
 }
 

@@ -71,7 +71,7 @@ func operate(dir, operation string, crash func(string)) error {
 	}
 	in := Input{Plan: p, Providers: b.set, Options: Options{Now: clock, Parallelism: 1, Crash: crash}}
 	if operation != "destroy" {
-		in.Evaluator = b.evaluator
+		in.Evaluator, in.Config = b.evaluator, b.config()
 	}
 	res, diags, err := s.Apply(ctx, in)
 	if err == nil && diags.HasErrors() {

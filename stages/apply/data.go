@@ -18,13 +18,11 @@ func (r *runner) read(ctx context.Context, s plan.Step) hcl.Diagnostics {
 		return r.failure(j, "cannot be read", errors.New("it is no data source of this configuration: a bug of Plumb"))
 	}
 	b := &src.Schema().Block
-	r.evalMu.Lock()
-	desired, diags := r.eval.Desired(s.Addr)
-	r.evalMu.Unlock()
+	inst, diags := r.eval.Evaluate(s.Addr)
 	if diags.HasErrors() {
 		return diags
 	}
-	config, sensitive := value.Unmark(desired)
+	config, sensitive := value.Unmark(inst.Desired)
 	if !config.IsWhollyKnown() {
 		return append(diags, r.failure(j, "cannot be read", errors.New("its arguments are not known although all that they refer to was applied; "+
 			"they refer to something that was left out, by -target or because it is not in the plan"))...)

@@ -65,10 +65,7 @@ func (r *runner) host(ctx context.Context, name string) (providers.Host, error) 
 	if open != nil {
 		return open, nil
 	}
-	// The configuration is evaluated outside of e.mu: whoever evaluates may wait for a host.
-	r.evalMu.Lock()
 	config, err := r.hostConfig(name)
-	r.evalMu.Unlock()
 	if err != nil {
 		return nil, err
 	}
@@ -92,15 +89,15 @@ func (r *runner) openHost(ctx context.Context, e *hostEntry, name string, config
 	return h, nil
 }
 
-// hostConfig is the value of a host block, or of the one that the state has. evalMu is held.
+// hostConfig is the value of a host block, or of the one that the state has.
 func (r *runner) hostConfig(name string) (cty.Value, error) {
 	if r.eval != nil {
-		v, ok, diags := r.eval.Host(name)
+		h, diags := r.eval.Host(name)
 		if diags.HasErrors() {
 			return cty.NilVal, fmt.Errorf("host %s: %w", name, diags)
 		}
-		if ok {
-			v, _ = v.UnmarkDeep()
+		if h != nil {
+			v, _ := h.Config.UnmarkDeep()
 			if !v.IsWhollyKnown() {
 				return cty.NilVal, fmt.Errorf("host %s: where it is was not known until now and still is not; add depends_on to what makes it", name)
 			}
@@ -135,7 +132,7 @@ func (r *runner) recordHost(name string, config cty.Value) error {
 	return r.journal.Host(name, json.RawMessage(e.JSON))
 }
 
-// facts is asked by the evaluator, so evalMu is held.
+// facts is what the evaluator asks for host.NAME.facts.
 func (r *runner) facts(ctx context.Context, name string) (cty.Value, hcl.Diagnostics) {
 	config, err := r.hostConfig(name)
 	if err == nil {
@@ -155,11 +152,9 @@ func (r *runner) facts(ctx context.Context, name string) (cty.Value, hcl.Diagnos
 func (r *runner) keepHosts(empty bool) {
 	base := r.draft.Base()
 	named := map[string]bool{}
-	if r.eval != nil && !r.in.Plan.Destroy {
-		for _, name := range r.eval.Hosts() {
-			r.evalMu.Lock()
+	if r.eval != nil && r.in.Config != nil && !r.in.Plan.Destroy {
+		for name := range r.in.Config.Root.Hosts {
 			config, err := r.hostConfig(name)
-			r.evalMu.Unlock()
 			if err != nil {
 				continue // deferred, and nothing was done on it
 			}

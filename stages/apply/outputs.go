@@ -8,7 +8,7 @@ import (
 	"plumb/stages/state"
 )
 
-// outputs evaluates the root outputs into the draft. One that is not known because a step failed keeps its old value; then known is false.
+// outputs evaluates the root outputs into the draft; after a run with targets they stay as they are. One that is not known because a step failed keeps its old value; then known is false.
 func (r *runner) outputs() (known bool, diags hcl.Diagnostics) {
 	base := r.draft.Base()
 	if r.in.Plan.Destroy {
@@ -17,12 +17,10 @@ func (r *runner) outputs() (known bool, diags hcl.Diagnostics) {
 		}
 		return true, nil
 	}
-	if r.eval == nil {
+	if r.eval == nil || len(r.in.Plan.Targets) > 0 {
 		return true, nil
 	}
-	r.evalMu.Lock()
 	outs, diags := r.eval.Outputs()
-	r.evalMu.Unlock()
 	if diags.HasErrors() {
 		return false, diags
 	}

@@ -11,6 +11,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"plumb/lang/addrs"
+	"plumb/lang/config"
+	"plumb/lang/eval"
 	"plumb/lang/schema"
 	"plumb/providers"
 	"plumb/stages/internal/value"
@@ -123,17 +125,8 @@ func (e *evaluator) get(ref string) cty.Value {
 	return v.GetAttr(ref[dot+1:])
 }
 
-func (e *evaluator) Desired(a addrs.Instance) (cty.Value, hcl.Diagnostics) {
-	return e.b.desired(e.b.find(a), e.get), nil
-}
-
-func (e *evaluator) Meta(a addrs.Instance) (Meta, hcl.Diagnostics) {
-	i := e.b.find(a)
-	m := Meta{CreateBeforeDestroy: i.cbd}
-	for _, n := range i.needs {
-		m.DependsOn = append(m.DependsOn, parse(n).Resource.String())
-	}
-	return m, nil
+func (e *evaluator) Evaluate(a addrs.Instance) (*eval.Instance, hcl.Diagnostics) {
+	return &eval.Instance{Desired: e.b.desired(e.b.find(a), e.get)}, nil
 }
 
 func (e *evaluator) Postconditions(a addrs.Instance, self cty.Value) hcl.Diagnostics {
@@ -143,18 +136,21 @@ func (e *evaluator) Postconditions(a addrs.Instance, self cty.Value) hcl.Diagnos
 	return nil
 }
 
-func (e *evaluator) Host(string) (cty.Value, bool, hcl.Diagnostics) {
-	return cty.ObjectVal(map[string]cty.Value{"address": cty.StringVal("192.0.2.1")}), true, nil
+func (e *evaluator) Host(string) (*eval.Host, hcl.Diagnostics) {
+	return &eval.Host{Config: cty.ObjectVal(map[string]cty.Value{"address": cty.StringVal("192.0.2.1")})}, nil
 }
 
-func (e *evaluator) Hosts() []string { return []string{"dut"} }
-
-func (e *evaluator) Outputs() (map[string]Output, hcl.Diagnostics) {
-	out := map[string]Output{}
+func (e *evaluator) Outputs() (map[string]eval.Output, hcl.Diagnostics) {
+	out := map[string]eval.Output{}
 	for name, ref := range e.b.outputs {
-		out[name] = Output{Value: e.get(ref)}
+		out[name] = eval.Output{Value: e.get(ref)}
 	}
 	return out, nil
+}
+
+// config has the host that every test uses.
+func (b *testbed) config() *config.Config {
+	return &config.Config{Root: &config.Module{Hosts: map[string]*config.Host{"dut": {Name: "dut"}}}}
 }
 
 // plan compares the testbed with the world and the state.
@@ -230,9 +226,8 @@ func (m *maker) gone(i *state.Instance) error {
 		return err
 	}
 	c.Before = e.JSON
-	if !i.Deposed {
-		m.p.Changes = append(m.p.Changes, c)
-	}
+	c.Deposed, c.DeposedAt = i.Deposed, i.DeposedAt
+	m.p.Changes = append(m.p.Changes, c)
 	id := m.step(s)
 	if !i.Deposed {
 		m.deletes[i.Addr.String()] = id
@@ -252,6 +247,9 @@ func (m *maker) item(i *item) error {
 	desired := m.b.desired(i, m.get)
 	planned := propose(&sch.Block, desired)
 	c := plan.Change{Addr: a, Host: i.host, Action: plan.Create, CreateBeforeDestroy: i.cbd}
+	for _, n := range i.needs {
+		c.DependsOn = append(c.DependsOn, parse(n).Resource.String())
+	}
 	before := cty.NullVal(ty)
 	old := m.d.Current(a)
 	if a.Resource.Mode == addrs.Data {
@@ -304,10 +302,9 @@ func (m *maker) compare(sch *schema.Resource, old *state.Instance, desired, befo
 	if old.Status != state.Ready {
 		action = plan.Update
 	}
-	for name, a := range sch.Block.Attributes {
-		if a.Volatile && action == plan.NoOp {
-			out[name] = before.GetAttr(name)
-		}
+	if action == plan.NoOp {
+		*planned = before
+		return action
 	}
 	*planned = cty.ObjectVal(out)
 	return action

@@ -27,15 +27,15 @@ type runner struct {
 	journal   *state.Journal
 	steps     map[int]plan.Step
 	graph     *graph.Graph[int]
-	changes   map[addrs.Instance]*plan.Change
+	changes   map[addrs.Instance]*plan.Change // of current instances
+	deposed   map[deposedKey]*plan.Change     // of instances that an earlier run deposed
 	resources map[string]providers.Resource
 	data      map[string]providers.DataSource
 	schemas   map[string]*schema.Resource // of managed types
 	hosts     hosts
 	prior     *state.State
 
-	evalMu sync.Mutex // guards every call of eval: an Evaluator serves one at a time
-	eval   Evaluator  // nil without a configuration
+	eval Evaluator // nil without a configuration
 
 	mu      sync.Mutex // guards what follows
 	draft   *state.Draft
@@ -46,13 +46,18 @@ type runner struct {
 	eventMu sync.Mutex // Events are told one at a time
 }
 
+type deposedKey struct {
+	addr addrs.Instance
+	at   uint64
+}
+
 func newRunner(ctx context.Context, in Input, prior *state.State, journal *state.Journal) (*runner, hcl.Diagnostics) {
 	if in.Options.Events == nil {
 		in.Options.Events = noEvents{}
 	}
 	r := &runner{
 		in: in, prior: prior, lineage: prior.Lineage, serial: prior.Serial, journal: journal,
-		steps: map[int]plan.Step{}, graph: &graph.Graph[int]{}, changes: map[addrs.Instance]*plan.Change{},
+		steps: map[int]plan.Step{}, graph: &graph.Graph[int]{}, changes: map[addrs.Instance]*plan.Change{}, deposed: map[deposedKey]*plan.Change{},
 		resources: map[string]providers.Resource{}, data: map[string]providers.DataSource{}, schemas: map[string]*schema.Resource{},
 		draft: state.NewDraft(prior), values: map[addrs.Instance]cty.Value{}, running: map[int]time.Time{}, results: map[int]StepResult{},
 	}
@@ -68,8 +73,11 @@ func newRunner(ctx context.Context, in Input, prior *state.State, journal *state
 		r.data[d.Schema().Type] = d
 	}
 	for i := range in.Plan.Changes {
-		c := &in.Plan.Changes[i]
-		r.changes[c.Addr] = c
+		if c := &in.Plan.Changes[i]; c.Deposed {
+			r.deposed[deposedKey{c.Addr, c.DeposedAt}] = c
+		} else {
+			r.changes[c.Addr] = c
+		}
 	}
 	var diags hcl.Diagnostics
 	for _, s := range in.Plan.Steps {
@@ -107,7 +115,7 @@ func (r *runner) unknownStep(s plan.Step) string {
 		return ""
 	case !have:
 		return fmt.Sprintf("%s is of type %s, which this Plumb does not have.", s.Addr, s.Addr.Resource.Type)
-	case c == nil && !s.Deposed:
+	case c == nil && s.Action != plan.Delete:
 		return fmt.Sprintf("The plan has a step for %s and no change of it.", s.Addr)
 	}
 	switch s.Action {
@@ -225,7 +233,7 @@ func (r *runner) finish(ctx context.Context, report graph.Report[int]) *Result {
 	res.Stopped = res.Count(NotStarted) > 0
 	complete := res.Count(Done) == len(res.Steps)
 	if !res.Cancelled {
-		res.Diags = append(res.Diags, r.refresh()...)
+		r.refresh()
 		known, diags := r.outputs()
 		res.Diags = append(res.Diags, diags...)
 		complete = complete && known
@@ -244,45 +252,33 @@ func (r *runner) finish(ctx context.Context, report graph.Report[int]) *Result {
 
 // refresh takes over what planning found out about instances that no step concerns: their attributes as read, that they are not in
 // doubt any more, and what the configuration says about their destroy.
-func (r *runner) refresh() hcl.Diagnostics {
+func (r *runner) refresh() {
 	stepped := map[addrs.Instance]bool{}
 	for _, s := range r.in.Plan.Steps {
 		stepped[s.Addr] = true
 	}
-	var diags hcl.Diagnostics
-	for i := range r.in.Plan.Changes {
-		c := &r.in.Plan.Changes[i]
-		old := r.draft.Current(c.Addr)
-		if old == nil || c.Action != plan.NoOp || stepped[c.Addr] || len(c.Before) == 0 || string(c.Before) == "null" {
+	for a, c := range r.changes {
+		old := r.draft.Current(a)
+		if old == nil || c.Action != plan.NoOp || stepped[a] || !has(c.After) {
 			continue
 		}
 		now := *old
-		now.Status, now.Attributes, now.Sensitive = state.Ready, c.Before, paths(c.Sensitive)
-		if s := r.schemas[c.Addr.Resource.Type]; s != nil {
+		now.Status, now.Attributes, now.Sensitive = state.Ready, c.After, paths(c.Sensitive)
+		if s := r.schemas[a.Resource.Type]; s != nil {
 			now.SchemaVersion = s.Version
 		}
-		if len(c.After) > 0 && string(c.After) != "null" {
-			now.Attributes = c.After // the same in the user's spelling
-		}
-		diags = append(diags, r.describe(&now)...)
+		describe(&now, c)
 		r.draft.Put(&now)
 	}
-	return diags
 }
 
-// describe fills in what the configuration says of an instance; without a configuration it stays as it is.
-func (r *runner) describe(i *state.Instance) hcl.Diagnostics {
-	if r.eval == nil {
-		return nil
-	}
-	r.evalMu.Lock()
-	defer r.evalMu.Unlock()
-	m, diags := r.eval.Meta(i.Addr)
-	if !diags.HasErrors() {
-		i.DependsOn, i.PreventDestroy, i.CreateBeforeDestroy = m.DependsOn, m.PreventDestroy, m.CreateBeforeDestroy
-	}
-	return diags
+// describe fills in what the plan says for a later destroy.
+func describe(i *state.Instance, c *plan.Change) {
+	i.DependsOn, i.PreventDestroy, i.CreateBeforeDestroy = c.DependsOn, c.PreventDestroy, c.CreateBeforeDestroy
 }
+
+// has says whether a document of a plan holds an object.
+func has(doc []byte) bool { return len(doc) > 0 && string(doc) != "null" }
 
 func paths(ps []plan.Path) [][]string {
 	if len(ps) == 0 {

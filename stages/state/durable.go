@@ -8,8 +8,8 @@ import (
 
 // replaceFile replaces a file so that after a crash at any point it holds the old content or the new one, never a mixture
 // and never nothing. The content goes through path+".tmp", which a crash may leave behind and the next replacement takes over; so only the
-// holder of the lock may call it. Mode is 0600: attributes may be secrets.
-func replaceFile(path string, data []byte) (err error) {
+// holder of the lock may call it. Mode is 0600: attributes may be secrets. point, if any, is told before the rename.
+func replaceFile(path string, data []byte, point func(string)) (err error) {
 	tmp := path + ".tmp"
 	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
@@ -29,6 +29,9 @@ func replaceFile(path string, data []byte) (err error) {
 	}
 	if err := errors.Join(err, f.Close()); err != nil {
 		return err
+	}
+	if point != nil {
+		point("before the rename of " + filepath.Base(tmp))
 	}
 	if err := os.Rename(tmp, path); err != nil {
 		return err

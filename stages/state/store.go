@@ -170,13 +170,13 @@ func (s *Store) Write(st *State) (*State, error) {
 		return nil, err
 	}
 	if old != nil && !s.backedUp {
-		if err := replaceFile(s.BackupPath(), old); err != nil {
+		if err := replaceFile(s.BackupPath(), old, s.env.Crash); err != nil {
 			return nil, fmt.Errorf("keep a backup of the state: %w", err)
 		}
 	}
 	s.backedUp = true
 	s.point("before the state is written")
-	if err := replaceFile(s.path, data); err != nil {
+	if err := replaceFile(s.path, data, s.env.Crash); err != nil {
 		return nil, fmt.Errorf("write state: %w", err)
 	}
 	s.point("after the state is written")
@@ -269,7 +269,7 @@ func (s *Store) Save(st *State) (*State, error) {
 	if encErr != nil {
 		return nil, errors.Join(err, encErr)
 	}
-	if err := replaceFile(s.erroredPath(), data); err != nil {
+	if err := replaceFile(s.erroredPath(), data, s.env.Crash); err != nil {
 		lost.JSON = data
 	} else {
 		lost.Saved = s.erroredPath()
