@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"cmp"
 	"slices"
 	"sync"
 
@@ -65,4 +66,19 @@ func Dedup(diags hcl.Diagnostics) hcl.Diagnostics {
 		}
 	}
 	return out
+}
+
+// sorted orders diagnostics as they stand in the files; those without a place come first. The argument is reused.
+func sorted(diags hcl.Diagnostics) hcl.Diagnostics {
+	at := func(d *hcl.Diagnostic) hcl.Range {
+		if d.Subject == nil {
+			return hcl.Range{}
+		}
+		return *d.Subject
+	}
+	slices.SortStableFunc(diags, func(a, b *hcl.Diagnostic) int {
+		x, y := at(a), at(b)
+		return cmp.Or(cmp.Compare(x.Filename, y.Filename), cmp.Compare(x.Start.Byte, y.Start.Byte), cmp.Compare(x.End.Byte, y.End.Byte), cmp.Compare(a.Summary, b.Summary))
+	})
+	return diags
 }

@@ -27,6 +27,7 @@ func (s scope) decode(body hcl.Body, info *blockInfo, refs []ref) (cty.Value, hc
 		body = dynblock.Expand(body, ctx)
 	}
 	v, more := hcldec.Decode(body, info.spec, ctx)
+	more = sorted(more) // hcldec goes through its specification in no order
 	diags = append(diags, explainComputed(body, info, more)...)
 	if more.HasErrors() {
 		return cty.UnknownVal(info.ty), diags
@@ -37,9 +38,9 @@ func (s scope) decode(body hcl.Body, info *blockInfo, refs []ref) (cty.Value, hc
 	f := finisher{e: s.e, body: body, info: info, ctx: ctx, diags: diags}
 	v = f.object(v, info, nil)
 	if f.diags.HasErrors() {
-		return cty.UnknownVal(info.ty), f.diags
+		return cty.UnknownVal(info.ty), sorted(f.diags)
 	}
-	return v, f.diags
+	return v, sorted(f.diags)
 }
 
 // explainComputed says of an argument that is only exported that it is, where HCL says that it is not expected.
@@ -105,8 +106,9 @@ func (f *finisher) attribute(v cty.Value, name string, a *schema.Attribute, path
 	if a.Computed && !a.Optional && !a.Required {
 		return v
 	}
+	path = append(slices.Clone(path), cty.GetAttrStep{Name: name})
 	report := func(severity hcl.DiagnosticSeverity, summary, format string, args ...any) {
-		f.report(severity, append(slices.Clone(path), cty.GetAttrStep{Name: name}), summary, fmt.Sprintf(format, args...))
+		f.report(severity, path, summary, fmt.Sprintf(format, args...))
 	}
 	plain, marks := v.Unmark()
 	if plain.IsNull() {
@@ -128,7 +130,12 @@ func (f *finisher) attribute(v cty.Value, name string, a *schema.Attribute, path
 	if deep.IsWhollyKnown() {
 		secret := a.Sensitive || v.ContainsMarked()
 		if err := checkValue(deep, name, a); err != nil {
-			detail := fmt.Sprintf("Invalid value for %s: %s.", name, strings.TrimSuffix(err.Error(), "."))
+			what := name
+			if at := (cty.PathError{}); errors.As(err, &at) {
+				path = append(path, at.Path...)
+				what += pathString(at.Path)
+			}
+			detail := fmt.Sprintf("Invalid value for %s: %s", what, sentence(err.Error()))
 			if secret {
 				detail = fmt.Sprintf("The value of %s is not valid. It is sensitive, so neither it nor the reason, which could tell it, is shown. %s", name, a.Description)
 			}
@@ -157,6 +164,14 @@ func checkValue(v cty.Value, name string, a *schema.Attribute) error {
 		}
 	}
 	return nil
+}
+
+// sentence ends a text with a full stop, unless it has an end.
+func sentence(s string) string {
+	if s == "" || strings.ContainsAny(s[len(s)-1:], ".?!") {
+		return s
+	}
+	return s + "."
 }
 
 func quoteList(words []string) string {

@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/hashicorp/hcl/v2"
@@ -312,6 +313,10 @@ func (x *indexer) body(n *node, m *config.Module, body hcl.Body, b *schema.Block
 	} else {
 		trs = hcldec.Variables(body, info.spec)
 	}
+	slices.SortFunc(trs, func(a, b hcl.Traversal) int { // they come in no order
+		x, y := a.SourceRange(), b.SourceRange()
+		return cmp.Or(cmp.Compare(x.Filename, y.Filename), cmp.Compare(x.Start.Byte, y.Start.Byte))
+	})
 	n.bodyRefs = x.checked(m, trs, a)
 	x.edges(n, m, n.bodyRefs, reference)
 }

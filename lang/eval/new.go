@@ -76,7 +76,7 @@ func New(in Inputs) (*Evaluator, hcl.Diagnostics) {
 	if !diags.HasErrors() {
 		diags = append(diags, e.earlyVariables()...)
 	}
-	diags = Dedup(diags)
+	diags = sorted(Dedup(diags))
 	if diags.HasErrors() {
 		return nil, diags
 	}

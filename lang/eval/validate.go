@@ -61,7 +61,7 @@ func (e *Evaluator) Validate() hcl.Diagnostics {
 			diags = append(diags, more...)
 		}
 	}
-	return Dedup(diags)
+	return sorted(Dedup(diags))
 }
 
 func (e *Evaluator) validateModule(mod *moduleInst) hcl.Diagnostics {
