@@ -86,6 +86,9 @@ func (b *builder) add(name, val string, hasVal bool) error {
 	}
 	f, ok := b.p.fields[name]
 	if !ok {
+		if strings.Trim(name, "abcdefghijklmnopqrstuvwxyz_0123456789") != "" || name == "" {
+			return errors.New("is not the name of a field")
+		}
 		b.words[name] = val
 		return nil
 	}

@@ -21,7 +21,7 @@ func (p Ports) ref(s string) string {
 	s = strings.Trim(s, `"`)
 	if n, err := parseNumber(s); err == nil && n.IsInt64() {
 		i := n.Int64()
-		if i >= 0xffffff00 { // OpenFlow 1.1 and later number the reserved ports in 32 bits
+		if i >= 0xffffff00 && i <= 0xffffffff { // OpenFlow 1.1 and later number the reserved ports in 32 bits
 			i -= 0xffff0000
 		}
 		return strconv.FormatInt(i, 10)

@@ -1,0 +1,194 @@
+package ovs
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"plumb/lang/schema"
+	"plumb/providers"
+)
+
+func (switchType) Plan(ctx context.Context, req providers.PlanRequest) (providers.PlanResult, error) {
+	res := providers.PlanResult{Problems: switchProblems(req.Desired)}
+	attrs := attrsOf(req.Proposed)
+	attrs["running"] = cty.True
+	dpdk := req.Desired.GetAttr("dpdk")
+	if !dpdk.IsNull() && text(dpdk, "init") == "true" {
+		attrs["dpdk_initialized"] = cty.True
+	}
+	res.Planned = cty.ObjectVal(attrs)
+	if req.Host == nil {
+		return res, nil
+	}
+	s, err := sessionOf(ctx, req.Host)
+	if err != nil {
+		return res, err
+	}
+	name := req.Host.Name()
+	facts, err := req.Host.Facts(ctx)
+	if err != nil {
+		return res, err
+	}
+	if !facts.Root {
+		res.Problems = append(res.Problems, providers.Problem{Host: name, Summary: "Not root on " + name,
+			Detail: fmt.Sprintf("Open vSwitch on %s can be managed by root only. Run plumb as root, connect as root, or allow sudo without a password.", name)})
+		return res, nil
+	}
+	w, err := s.look(ctx)
+	if err != nil {
+		return res, err
+	}
+	version := w.root.ovsVersion
+	if !w.daemon || !dpdk.IsNull() && !w.root.dpdk {
+		b, err := s.installed(ctx)
+		if err != nil {
+			return res, err
+		}
+		version = b.ovs
+		switch {
+		case b.ovs == "" && dpdk.IsNull():
+			res.Problems = append(res.Problems, missing(name, "ovs-vswitchd", "openvswitch-switch", at()))
+		case !dpdk.IsNull() && !b.withDPDK():
+			res.Problems = append(res.Problems, missing(name, "ovs-vswitchd with DPDK", "openvswitch-switch-dpdk", at("dpdk")))
+		}
+	}
+	res.Problems = append(res.Problems, tooOld(req.Desired, version, name)...)
+	set, remove := configChange(w.root.otherConfig, switchKeys(req.Prior), switchKeys(req.Desired), nil)
+	switch {
+	case !w.daemon:
+		res.Effects = append(res.Effects, "starts Open vSwitch on "+name)
+	case restarts(set, remove) || !dpdk.IsNull() && !w.root.dpdk && text(dpdk, "init") == "true" || w.root.external[keyRestart] != "":
+		res.Effects = append(res.Effects, "restarts ovs-vswitchd on "+name)
+		res.Cost = schema.ServiceRestart
+	}
+	return res, nil
+}
+
+func missing(host, what, pkg string, path cty.Path) providers.Problem {
+	return providers.Problem{Host: host, Path: path, Summary: fmt.Sprintf("%s is not installed on %s", what, host),
+		Detail: fmt.Sprintf("%s is not installed on %s: apt-get install %s (Debian, Ubuntu), or the package of that distribution.", what, host, pkg)}
+}
+
+// tooOld says which arguments the version does not know.
+func tooOld(d cty.Value, version, host string) []providers.Problem {
+	if version == "" {
+		return nil
+	}
+	var out []providers.Problem
+	check := func(obj cty.Value, opts []option, prefix cty.Path) {
+		if obj.IsNull() || !obj.IsKnown() {
+			return
+		}
+		for _, o := range opts {
+			want, ok := strings.CutPrefix(o.since, "OVS ")
+			if ok && !obj.GetAttr(o.attr).IsNull() && olderThan(version, want) {
+				out = append(out, providers.Problem{Path: append(prefix.Copy(), cty.GetAttrStep{Name: o.attr}), Summary: "Open vSwitch is too old",
+					Detail: fmt.Sprintf("%s exists from Open vSwitch %s on; %s has %s, which would ignore it. Remove it, or install a newer one.", o.attr, want, host, version)})
+			}
+		}
+	}
+	check(d, datapathOptions(), nil)
+	check(d.GetAttr("dpdk"), append(startOptions(), pmdOptions()...), at("dpdk"))
+	return out
+}
+
+// switchProblems is what can be told wrong from the configuration alone.
+func switchProblems(d cty.Value) []providers.Problem {
+	all := slices.Concat(startOptions(), pmdOptions(), datapathOptions())
+	out := overlaps(d, "other_config", all, nil)
+	add := func(path cty.Path, summary, detail string) {
+		out = append(out, providers.Problem{Path: path, Summary: summary, Detail: detail})
+	}
+	if known(d, "n_offload_threads") && !truth(d, "hw_offload") && d.GetAttr("hw_offload").IsKnown() {
+		add(at("n_offload_threads"), "hw_offload is missing", "n_offload_threads counts only with hw_offload = true.")
+	}
+	dpdk := d.GetAttr("dpdk")
+	if dpdk.IsNull() || !dpdk.IsKnown() {
+		return out
+	}
+	if !dpdk.GetAttr("socket_mem").IsNull() && !dpdk.GetAttr("alloc_mem").IsNull() {
+		add(at("dpdk", "alloc_mem"), "socket_mem and alloc_mem exclude one another", "With both, Open vSwitch uses socket_mem alone. Remove one.")
+	}
+	if known(dpdk, "pmd_rxq_isolate") && !truth(dpdk, "pmd_rxq_isolate") && dpdk.GetAttr("pmd_rxq_assign").IsKnown() && text(dpdk, "pmd_rxq_assign") != "group" {
+		add(at("dpdk", "pmd_rxq_isolate"), "pmd_rxq_isolate needs pmd_rxq_assign", "pmd_rxq_isolate = false is heeded only with pmd_rxq_assign = \"group\".")
+	}
+	for attr, flags := range map[string][]string{"lcores": {"-l", "--lcores", "-c"}, "socket_mem": {"--socket-mem", "-m"}, "socket_limit": {"--socket-limit"}, "hugepage_dir": {"--huge-dir"}, "alloc_mem": {"-m", "--socket-mem"}} {
+		if dpdk.GetAttr(attr).IsNull() {
+			continue
+		}
+		for _, word := range strings.Fields(text(dpdk, "extra")) {
+			word, _, _ = strings.Cut(word, "=")
+			if slices.Contains(flags, word) {
+				add(at("dpdk", "extra"), "One EAL argument twice", fmt.Sprintf("extra has %s, which would win over %s. Set it in one place.", word, attr))
+			}
+		}
+	}
+	for _, part := range texts(dpdk, "shared_mempool_config") {
+		if strings.Trim(part, "0123456789:") != "" {
+			add(at("dpdk", "shared_mempool_config"), "Not a pool", fmt.Sprintf("%q: want MTU or MTU:NODE.", part))
+		}
+	}
+	slices.SortStableFunc(out, func(a, b providers.Problem) int { return strings.Compare(a.Detail, b.Detail) })
+	return out
+}
+
+func (switchType) Claims(ctx context.Context, host providers.Host, planned cty.Value) (providers.Claims, error) {
+	c := providers.Claims{Unique: []providers.Unique{{Scope: "switch of the host", Value: "Open vSwitch"}}}
+	d := planned.GetAttr("dpdk")
+	if d.IsNull() || !d.IsKnown() {
+		return c, nil
+	}
+	for attr, use := range map[string]string{"pmd_cores": "PMD", "lcores": "lcore"} {
+		if cpus, err := parseCPUs(text(d, attr)); err == nil && len(cpus) > 0 {
+			c.Cores = append(c.Cores, providers.CoreClaim{Cores: cpus, Use: use, Polling: attr == "pmd_cores", Path: at("dpdk", attr)})
+		}
+	}
+	slices.SortFunc(c.Cores, func(a, b providers.CoreClaim) int { return strings.Compare(a.Use, b.Use) })
+	size, err := pageSize(ctx, host, text(d, "hugepage_size"))
+	if err != nil {
+		return c, err
+	}
+	claim := func(mb int64, node int, attr string) {
+		if bytes := uint64(mb) << 20; mb > 0 {
+			c.Hugepages = append(c.Hugepages, providers.HugepageClaim{Size: size, Node: node, Pages: (bytes + size - 1) / size,
+				What: fmt.Sprintf("%s %d MB", strings.ReplaceAll(attr, "_", "-"), mb), Path: at("dpdk", attr)})
+		}
+	}
+	for node, mb := range ints(d, "socket_mem") {
+		claim(mb, node, "socket_mem")
+	}
+	if mb, ok := number(d, "alloc_mem"); ok {
+		claim(mb, -1, "alloc_mem")
+	}
+	return c, nil
+}
+
+// pageSize is the size that the host has pages of, the larger of two; 2 MB when there are none yet.
+func pageSize(ctx context.Context, host providers.Host, said string) (uint64, error) {
+	switch said {
+	case "2M":
+		return 2 << 20, nil
+	case "1G":
+		return 1 << 30, nil
+	}
+	size := uint64(defaultPage)
+	if host == nil {
+		return size, nil
+	}
+	facts, err := host.Facts(ctx)
+	if err != nil {
+		return 0, err
+	}
+	for _, n := range facts.Nodes {
+		for _, h := range n.Hugepages {
+			if h.Total > 0 && h.Size > size {
+				size = h.Size
+			}
+		}
+	}
+	return size, nil
+}
