@@ -14,10 +14,12 @@ import (
 // Conn carries commands, files and connections to one host. Implementations are safe for concurrent use. Every method
 // ends when its context does; none leaves a process behind but Start.
 type Conn interface {
-	// Run runs a command to its end. A non-zero exit is an *ExitError with the Result beside it.
+	// Run runs a command to its end. A non-zero exit is an *ExitError with the Result beside it: 127 for a command that is not there,
+	// 128+N for one that signal N ended.
 	Run(ctx context.Context, cmd Cmd) (Result, error)
 	// ReadFiles reads files in one round trip, by path or glob pattern (path.Match syntax). Files that do not exist are
-	// left out of the result; one that cannot be read is an error.
+	// left out of the result, as are folders that a pattern matches; one that cannot be read is an error, and what could be
+	// read is returned beside it (root in a container may not look at every /proc/*/environ: fs.ErrPermission).
 	ReadFiles(ctx context.Context, patterns ...string) (map[string][]byte, error)
 	// WriteFile replaces a file atomically (temporary file, fsync, rename). Below /proc and /sys it is a single write.
 	WriteFile(ctx context.Context, path string, data []byte, mode fs.FileMode) error

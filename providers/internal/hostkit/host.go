@@ -1,9 +1,10 @@
-// Package hostkit implements providers.Host on any Conn: facts gathered once, values shared for a run, and round trips counted.
+// Package hostkit makes a providers.Host of any providers.Conn.
 package hostkit
 
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"net"
@@ -12,55 +13,69 @@ import (
 	"plumb/providers"
 )
 
-// Host is a machine for the length of one run.
-type Host struct {
-	name   string
-	conn   *counted
-	gather func(context.Context, providers.Conn) (*providers.Facts, error)
+// Gather finds out what a host is, through a connection that counts.
+type Gather func(ctx context.Context, conn providers.Conn) (*providers.Facts, error)
 
-	mu     sync.Mutex
-	shared map[any]*entry
-	order  []any // keys as they were opened
-	reads  providers.Reads
+// New makes a host of a connection, which it owns: Close closes it after all that was shared.
+func New(name string, conn providers.Conn, facts Gather) providers.Host {
+	h := &host{name: name, gather: facts, shared: map[any]*entry{}}
+	h.conn = &counting{Conn: conn, count: h.Count}
+	return h
 }
 
+type host struct {
+	name   string
+	conn   providers.Conn
+	gather Gather
+
+	mu     sync.Mutex
+	reads  providers.Reads
+	shared map[any]*entry
+	order  []io.Closer // what is to be closed, oldest first
+	closed bool
+}
+
+// entry is one value of Shared; done is closed when value and err are set.
 type entry struct {
 	done  chan struct{}
 	value any
 	err   error
 }
 
-var _ providers.Host = (*Host)(nil)
-
-// New is a host on a connection, which it closes. gather is called at most once at a time, and again only after an error.
-func New(name string, conn providers.Conn, gather func(context.Context, providers.Conn) (*providers.Facts, error)) *Host {
-	h := &Host{name: name, gather: gather, shared: map[any]*entry{}}
-	h.conn = &counted{Conn: conn, count: h.Count}
-	return h
-}
-
-// Name as in the configuration.
-func (h *Host) Name() string { return h.name }
-
-// Conn counts what goes through it.
-func (h *Host) Conn() providers.Conn { return h.conn }
-
 type factsKey struct{}
 
-// Facts are gathered the first time.
-func (h *Host) Facts(ctx context.Context) (*providers.Facts, error) {
-	v, err := h.Shared(ctx, factsKey{}, func(ctx context.Context) (any, error) { return h.gather(ctx, h.conn) })
+func (h *host) Name() string         { return h.name }
+func (h *host) Conn() providers.Conn { return h.conn }
+
+func (h *host) Facts(ctx context.Context) (*providers.Facts, error) {
+	v, err := h.Shared(ctx, factsKey{}, func(ctx context.Context) (any, error) {
+		f, err := h.gather(ctx, h.conn)
+		if err != nil {
+			return nil, fmt.Errorf("gather facts of %s: %w", h.name, err)
+		}
+		return f, nil
+	})
 	if err != nil {
 		return nil, err
 	}
 	return v.(*providers.Facts), nil
 }
 
-// Shared returns the value under key, opened the first time. Who waits for somebody else's open waits no longer than its context.
-func (h *Host) Shared(ctx context.Context, key any, open func(context.Context) (any, error)) (any, error) {
+// Shared runs open with the context of the caller that came first. open may call Shared for other keys.
+func (h *host) Shared(ctx context.Context, key any, open func(context.Context) (any, error)) (any, error) {
 	h.mu.Lock()
-	if e, ok := h.shared[key]; ok {
+	if h.closed {
 		h.mu.Unlock()
+		return nil, fmt.Errorf("host %s is closed: %w", h.name, net.ErrClosed)
+	}
+	e, waits := h.shared[key]
+	if !waits {
+		e = &entry{done: make(chan struct{}), err: errors.New("the function that opens a shared value panicked")}
+		h.shared[key] = e
+	}
+	h.mu.Unlock()
+
+	if waits {
 		select {
 		case <-e.done:
 			return e.value, e.err
@@ -68,31 +83,33 @@ func (h *Host) Shared(ctx context.Context, key any, open func(context.Context) (
 			return nil, ctx.Err()
 		}
 	}
-	e := &entry{done: make(chan struct{})}
-	h.shared[key] = e
-	h.mu.Unlock()
-
+	defer close(e.done)
+	defer h.keep(key, e)
 	e.value, e.err = open(ctx)
-	h.mu.Lock()
-	if e.err != nil {
-		delete(h.shared, key)
-	} else {
-		h.order = append(h.order, key)
-	}
-	h.mu.Unlock()
-	close(e.done)
 	return e.value, e.err
 }
 
-// Reads so far.
-func (h *Host) Reads() providers.Reads {
+// keep notes what is to be closed, and forgets what failed.
+func (h *host) keep(key any, e *entry) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if e.err != nil {
+		e.value = nil
+		delete(h.shared, key)
+		return
+	}
+	if c, ok := e.value.(io.Closer); ok {
+		h.order = append(h.order, c)
+	}
+}
+
+func (h *host) Reads() providers.Reads {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.reads
 }
 
-// Count adds to Reads.
-func (h *Host) Count(r providers.Reads) {
+func (h *host) Count(r providers.Reads) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.reads.Commands += r.Commands
@@ -103,51 +120,57 @@ func (h *Host) Count(r providers.Reads) {
 	h.reads.Unixctl += r.Unixctl
 }
 
-// Close closes what is shared, the last opened first, and then the connection.
-func (h *Host) Close() error {
+// Close waits for values that are being opened, closes all in reverse order, then the connection. A second Close does nothing.
+func (h *host) Close() error {
 	h.mu.Lock()
-	var closers []io.Closer
-	for i := len(h.order) - 1; i >= 0; i-- {
-		if c, ok := h.shared[h.order[i]].value.(io.Closer); ok {
-			closers = append(closers, c)
-		}
+	if h.closed {
+		h.mu.Unlock()
+		return nil
 	}
-	h.shared, h.order = map[any]*entry{}, nil
+	h.closed = true
+	var opening []*entry
+	for _, e := range h.shared {
+		opening = append(opening, e)
+	}
 	h.mu.Unlock()
-	var errs []error
-	for _, c := range closers {
-		errs = append(errs, c.Close())
+	for _, e := range opening {
+		<-e.done
 	}
-	return errors.Join(append(errs, h.conn.Close())...)
+	var errs []error
+	for i := len(h.order) - 1; i >= 0; i-- {
+		errs = append(errs, h.order[i].Close())
+	}
+	errs = append(errs, h.conn.Close())
+	return errors.Join(errs...)
 }
 
-// counted counts round trips.
-type counted struct {
+// counting is a connection that counts what is asked of it.
+type counting struct {
 	providers.Conn
 	count func(providers.Reads)
 }
 
-func (c *counted) Run(ctx context.Context, cmd providers.Cmd) (providers.Result, error) {
+func (c *counting) Run(ctx context.Context, cmd providers.Cmd) (providers.Result, error) {
 	c.count(providers.Reads{Commands: 1})
 	return c.Conn.Run(ctx, cmd)
 }
 
-func (c *counted) ReadFiles(ctx context.Context, patterns ...string) (map[string][]byte, error) {
-	c.count(providers.Reads{Files: 1})
-	return c.Conn.ReadFiles(ctx, patterns...)
-}
-
-func (c *counted) WriteFile(ctx context.Context, path string, data []byte, mode fs.FileMode) error {
-	c.count(providers.Reads{Writes: 1})
-	return c.Conn.WriteFile(ctx, path, data, mode)
-}
-
-func (c *counted) Start(ctx context.Context, p providers.Process) error {
+func (c *counting) Start(ctx context.Context, p providers.Process) error {
 	c.count(providers.Reads{Commands: 1})
 	return c.Conn.Start(ctx, p)
 }
 
-func (c *counted) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
+func (c *counting) ReadFiles(ctx context.Context, patterns ...string) (map[string][]byte, error) {
+	c.count(providers.Reads{Files: 1})
+	return c.Conn.ReadFiles(ctx, patterns...)
+}
+
+func (c *counting) WriteFile(ctx context.Context, path string, data []byte, mode fs.FileMode) error {
+	c.count(providers.Reads{Writes: 1})
+	return c.Conn.WriteFile(ctx, path, data, mode)
+}
+
+func (c *counting) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	c.count(providers.Reads{Dials: 1})
 	return c.Conn.Dial(ctx, network, addr)
 }

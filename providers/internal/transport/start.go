@@ -1,85 +1,101 @@
 package transport
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"path/filepath"
+	"path"
+	"strconv"
 	"strings"
-	"time"
 
 	"plumb/providers"
 )
 
-// launcher makes the folder, refuses one that holds a live process, and detaches the supervisor in a session of its own. Its
-// parameters are argv: $1 the folder, $2 the supervisor's text, then the environment as KEY=VALUE up to "--", then the command.
-const launcher = `set -eu
-dir=$1 supervisor=$2
-shift 2
+// The scripts below start a supervised process (see providers.Process). They are constants: whatever differs from one process to the next
+// comes as an argument or in the environment. Three shells run, one after another:
+//
+//	start      prepares the folder, detaches the supervisor, and ends when the process has its pid on disk
+//	supervise  a session of its own; waits for the process and writes its exit status
+//	become     writes its own pid, tells start, and becomes the process by exec: pid is on disk before the process runs
+//
+// The variables of the process travel as PLUMB_ENV_0, ... so that nobody who looks for a mark in /proc/*/environ takes the supervisor
+// for the process. The process must not be an asynchronous command of the shell: those ignore SIGINT.
+
+const scriptIdentity = `
+identity() { # of a process: no other one has it, not after a reboot either
+	cat /proc/sys/kernel/random/boot_id && sed 's/^.*) //' "/proc/$1/stat" | cut -d ' ' -f 20
+}
+`
+
+const scriptStart = scriptIdentity + `
+set -eu
+supervise=$1 become=$2 dir=$3 n=$4
+shift 4
 mkdir -p -- "$dir"
-if [ -s "$dir/pid" ] && [ ! -e "$dir/exit" ] && kill -0 "$(cat "$dir/pid")" 2>/dev/null; then
-	echo "$dir holds a live process, pid $(cat "$dir/pid")" >&2
-	exit 75
+if [ -e "$dir/pid" ] && [ ! -e "$dir/exit" ]; then
+	pid=$(cat "$dir/pid")
+	if [ -e "/proc/$pid/stat" ] && [ "$(identity "$pid")" = "$(cat "$dir/identity")" ]; then
+		echo "$dir holds a live process, $pid" >&2
+		exit 75
+	fi
 fi
-rm -f -- "$dir/pid" "$dir/exit" "$dir/stdin" "$dir/log"
+rm -f -- "$dir/pid" "$dir/identity" "$dir/exit" "$dir/stdin"
+if [ -e "$dir/log" ]; then mv -f -- "$dir/log" "$dir/log.1"; fi
 mkfifo -m 600 -- "$dir/stdin"
 : >"$dir/log"
-setsid -f sh -c "$supervisor" supervisor "$dir" "$@" </dev/null >/dev/null 2>&1
+setsid -f sh -c "$supervise" plumb-supervise "$become" "$dir" "$n" "$@" 2>>"$dir/log" | {
+	if read -r pid; then exit 0; fi
+	tail -n 1 "$dir/log" >&2
+	exit 1
+}
 `
 
-// supervisor runs the command as its child. The child writes its own pid before it becomes the command, so that the pid is known
-// whenever the command runs, whatever happens to Plumb. Standard input is the FIFO opened for reading and writing: it never reports
-// end of file.
-const supervisor = `dir=$1
-shift
-cd "$dir" || exit 1
-(
-	while [ "$1" != -- ]; do export "$1"; shift; done
-	shift
-	sh -c 'echo $$ >pid.new && mv pid.new pid && exec "$@"' child "$@" <>stdin >>log 2>&1
-	echo $? >exit.new && mv exit.new exit
-) &
-wait
+const scriptSupervise = `
+become=$1 dir=$2 n=$3
+shift 3
+cd / && exec </dev/null
+sh -c "$become" plumb-become "$dir" "$n" "$@" 3>&1 0<>"$dir/stdin" >>"$dir/log" 2>&1
+status=$?
+echo "$status" >"$dir/exit.new" && mv -f -- "$dir/exit.new" "$dir/exit"
 `
 
-// Start starts a supervised process; see providers.Process.
-func (l Local) Start(ctx context.Context, p providers.Process) error {
-	if len(p.Args) == 0 || !filepath.IsAbs(p.Dir) {
-		return errors.New("start: a command and an absolute folder are needed")
+const scriptBecome = scriptIdentity + `
+set -eu
+dir=$1 n=$2
+shift 2
+i=0
+while [ "$i" -lt "$n" ]; do
+	eval "pair=\$PLUMB_ENV_$i"
+	export "$pair"
+	unset "PLUMB_ENV_$i" pair
+	i=$((i + 1))
+done
+identity $$ >"$dir/identity"
+echo $$ >"$dir/pid.new"
+mv -f -- "$dir/pid.new" "$dir/pid"
+echo $$ >&3
+exec 3>&-
+exec "$@"
+`
+
+// startCommand is the command that starts p on any host with a POSIX shell and util-linux.
+func startCommand(p providers.Process) (providers.Cmd, error) {
+	if !path.IsAbs(p.Dir) {
+		return providers.Cmd{}, fmt.Errorf("start a process in %q: the folder must be an absolute path", p.Dir)
 	}
-	args := []string{"sh", "-c", launcher, "launcher", p.Dir, supervisor}
-	for _, e := range p.Env {
-		if name, _, ok := strings.Cut(e, "="); !ok || name == "" || name == "--" || strings.ContainsAny(name, " \t\n'\"$`\\-") {
-			return fmt.Errorf("start: %q is not an environment setting", name)
+	if len(p.Args) == 0 {
+		return providers.Cmd{}, fmt.Errorf("start a process in %s: no command", p.Dir)
+	}
+	cmd := providers.Cmd{Args: append([]string{"sh", "-c", scriptStart, "plumb-start", scriptSupervise, scriptBecome, path.Clean(p.Dir),
+		strconv.Itoa(len(p.Env))}, p.Args...)}
+	for i, e := range p.Env {
+		name, _, ok := strings.Cut(e, "=")
+		if !ok || !identifier(name) {
+			return providers.Cmd{}, fmt.Errorf("start a process in %s: %q is not a name of a variable", p.Dir, name)
 		}
-		args = append(args, e)
+		cmd.Env = append(cmd.Env, fmt.Sprintf("PLUMB_ENV_%d=%s", i, e))
 	}
-	args = append(append(args, "--"), p.Args...)
-	if _, err := l.Run(ctx, providers.Cmd{Args: args}); err != nil {
-		return fmt.Errorf("start %s: %w", p.Args[0], err)
-	}
-	return awaitPID(ctx, l, p.Dir)
+	return cmd, nil
 }
 
-// awaitPID waits until the process runs or has ended already.
-func awaitPID(ctx context.Context, c providers.Conn, dir string) error {
-	ctx, cancel := context.WithTimeout(ctx, DefaultTimeout)
-	defer cancel()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	pid, exit := filepath.Join(dir, "pid"), filepath.Join(dir, "exit")
-	for {
-		files, err := c.ReadFiles(ctx, pid, exit)
-		if err != nil {
-			return err
-		}
-		if len(files) > 0 {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("start: no pid in %s: %w", dir, ctx.Err())
-		case <-tick.C:
-		}
-	}
+func identifier(s string) bool {
+	return s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == "" && (s[0] < '0' || s[0] > '9')
 }
