@@ -60,6 +60,7 @@ type Plan struct {
 	ID            string                     `json:"id"`
 	Created       time.Time                  `json:"created"`
 	Destroy       bool                       `json:"destroy,omitempty"`
+	Targets       []string                   `json:"targets,omitempty"` // -target: everything else, and the outputs, stay as they are
 	Prior         Prior                      `json:"prior_state"`
 	Drift         []Change                   `json:"drift,omitempty"` // the world against the state: Before as recorded, After as found
 	Changes       []Change                   `json:"changes"`         // sorted by address; no-ops included (the view hides them)
@@ -93,9 +94,13 @@ type Change struct {
 	Changed             []AttrChange    `json:"changed,omitempty"` // the paths that differ, each with its cost
 	Cost                schema.Cost     `json:"cost"`
 	Effects             []string        `json:"effects,omitempty"`
-	LostBy              string          `json:"lost_by,omitempty"`  // address of the change that takes the effect away
+	LostBy              string          `json:"lost_by,omitempty"`  // address of the change that takes the effect away; also beside an update or in-doubt: then it is applied with Reapply
 	LostWhy             string          `json:"lost_why,omitempty"` // schema.Loss.Why
 	CreateBeforeDestroy bool            `json:"create_before_destroy,omitempty"`
+	PreventDestroy      bool            `json:"prevent_destroy,omitempty"`
+	DependsOn           []string        `json:"dependencies,omitempty"` // resource addresses that the state records for a later destroy
+	Deposed             bool            `json:"deposed,omitempty"`      // the old half of an earlier create_before_destroy
+	DeposedAt           uint64          `json:"deposed_at,omitempty"`   // as in the state
 }
 
 // Path is a path into a value: attribute names, map keys and decimal indices.

@@ -1,0 +1,293 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+
+	"plumb/lang/addrs"
+	"plumb/lang/eval"
+	"plumb/lang/schema"
+	"plumb/providers"
+	"plumb/stages/internal/value"
+	"plumb/stages/state"
+)
+
+// pass is one evaluation of the whole configuration. Another one follows when a pass finds that changes take the effect of others away,
+// because then values become unknown that were taken for known.
+type pass struct {
+	*planner
+	ev    *eval.Evaluator
+	nodes map[addrs.Instance]*node
+	order []*node // as they were planned: what is referred to comes first
+	diags hcl.Diagnostics
+	deps  map[addrs.Resource][]eval.Dependency
+	// expanded are the instances by static resource.
+	expanded map[addrs.Resource][]addrs.Instance
+}
+
+// node is one configured instance in a pass.
+type node struct {
+	addr    addrs.Instance
+	inst    *eval.Instance
+	entry   *entry // nil: not in the state
+	schema  *schema.Resource
+	desired cty.Value // unmarked, with ignore_changes worked in
+	planned cty.Value // unmarked
+	value   cty.Value // planned as references see it: marked
+	change  Change
+	failed  bool // nothing can be said about it; why has been reported
+	busy    bool
+}
+
+func (n *node) changes() bool { return n.change.Action != NoOp }
+
+// resolve is eval.Inputs.Resolve: it plans the instance when something refers to it.
+func (ps *pass) resolve(a addrs.Instance) (cty.Value, hcl.Diagnostics) {
+	if ps.hostConfigs == nil || ps.opt.Destroy {
+		return ps.recordedValue(a), nil
+	}
+	return ps.plan(a).value, nil
+}
+
+// recordedValue is what is known of an instance without planning it.
+func (ps *pass) recordedValue(a addrs.Instance) cty.Value {
+	if e := ps.prior[a]; e != nil && !e.gone() {
+		return value.Mark(e.current, e.sensitive)
+	}
+	if sch := ps.schemaOf(a.Resource); sch != nil {
+		return cty.UnknownVal(ps.typeOf(&sch.Block))
+	}
+	return cty.DynamicVal
+}
+
+func (p *planner) schemaOf(r addrs.Resource) *schema.Resource {
+	if r.Mode == addrs.Data {
+		if s := p.sources[r.Type]; s != nil {
+			return s.Schema()
+		}
+	} else if s := p.resources[r.Type]; s != nil {
+		return s.Schema()
+	}
+	return nil
+}
+
+// plan plans one configured instance, once.
+func (ps *pass) plan(a addrs.Instance) *node {
+	if n := ps.nodes[a]; n != nil {
+		return n // busy: it refers to itself, which eval.New has reported
+	}
+	n := &node{addr: a, schema: ps.schemaOf(a.Resource), entry: ps.prior[a], busy: true, value: ps.recordedValue(a)}
+	ps.nodes[a] = n
+	defer func() { n.busy = false; ps.order = append(ps.order, n) }()
+	n.change = Change{Addr: a, Action: NoOp}
+	if !ps.scope.covers(a) {
+		n.failed = true // left as it is
+		return n
+	}
+	inst, diags := ps.ev.Evaluate(a)
+	ps.diags = append(ps.diags, diags...)
+	if diags.HasErrors() || inst == nil || n.schema == nil {
+		n.failed = true
+		n.value = cty.UnknownVal(ps.unknownType(n))
+		return n
+	}
+	n.inst, n.change.Host = inst, inst.Host
+	if inst.Host != "" && ps.host(inst.Host) == nil && ps.bad(inst.Host) || n.entry != nil && n.entry.unread {
+		n.failed = true
+		return n
+	}
+	desired, sensitive := value.Unmark(inst.Desired)
+	n.desired = desired
+	if a.Resource.Mode == addrs.Data {
+		ps.planData(n, sensitive)
+	} else {
+		ps.planManaged(n, sensitive)
+	}
+	if !n.failed {
+		ps.diags = append(ps.diags, ps.postconditions(n)...)
+	}
+	return n
+}
+
+func (ps *pass) unknownType(n *node) cty.Type {
+	if n.schema == nil {
+		return cty.DynamicPseudoType
+	}
+	return ps.typeOf(&n.schema.Block)
+}
+
+func (n *node) fail(ps *pass, diags ...*hcl.Diagnostic) {
+	ps.diags = append(ps.diags, diags...)
+	if hcl.Diagnostics(diags).HasErrors() {
+		n.failed = true
+	}
+}
+
+func (ps *pass) planManaged(n *node, sensitive [][]string) {
+	b := &n.schema.Block
+	null := cty.NullVal(ps.typeOf(b))
+	prior, doubt := null, false
+	if n.entry != nil && !n.entry.gone() {
+		prior, doubt = n.entry.current, n.entry.inst.Status != state.Ready
+	}
+	n.desired = ignoreChanges(n.inst.Config.Lifecycle, n.desired, prior)
+
+	planned, extra, ok := ps.propose(n, prior, doubt)
+	if !ok {
+		return
+	}
+	changed := diff(b, prior, planned, n.desired)
+	c := &n.change
+	c.Changed, c.Effects = changed, extra.Effects
+	c.Cost = max(costOf(changed), extra.Cost)
+	if len(changed) == 0 && !doubt {
+		c.Cost = schema.Live
+	}
+	lost, isLost := ps.lost[n.addr]
+	switch {
+	case prior.IsNull():
+		c.Action, c.Changed, c.Cost = Create, nil, schema.Live
+		if n.entry != nil && n.entry.inst.Status != state.Ready {
+			c.Reason = WasInDoubt
+		}
+	case ps.replaces(n, c):
+		c.Action, c.Cost, c.Effects = Replace, schema.Replace, nil
+		if planned, extra, ok = ps.propose(n, null, false); !ok {
+			return
+		}
+		c.Effects = extra.Effects
+		c.Changed = diff(b, prior, planned, n.desired)
+	case doubt:
+		c.Action, c.Reason = Update, WasInDoubt
+	case len(changed) > 0:
+		c.Action = Update
+	case isLost:
+		c.Action, c.Reason = Reapply, LostBy
+	}
+	if isLost && (c.Action == Update || c.Action == Reapply) {
+		c.LostBy, c.LostWhy = lost.by, lost.why
+	}
+	lc := n.inst.Config.Lifecycle
+	c.PreventDestroy = lc.PreventDestroy
+	if c.Action == Replace && lc.PreventDestroy {
+		n.fail(ps, preventDestroy(n.addr, n.inst.Config.Lifecycle.Range.Ptr(), "has to be replaced: "+reasonText(c)))
+		return
+	}
+	n.planned = planned
+	sensitive = value.Union(sensitive, value.SchemaSensitive(b, planned))
+	n.value = value.Mark(planned, sensitive)
+	if n.entry != nil {
+		sensitive = value.Union(sensitive, n.entry.sensitive)
+	}
+	if err := ps.encode(c, b, prior, planned, sensitive); err != nil {
+		n.fail(ps, errorAt(n.inst.Config.Range.Ptr(), "Value cannot be kept", "%s: %s.", n.addr, err))
+	}
+}
+
+// propose is the plan of an instance against prior: by the schema, then by the provider where it has a word in it. false: it failed, and
+// why has been reported.
+func (ps *pass) propose(n *node, prior cty.Value, doubt bool) (cty.Value, providers.PlanResult, bool) {
+	b := &n.schema.Block
+	planned := propose(b, prior, n.desired, doubt)
+	_, lost := ps.lost[n.addr]
+	if !prior.IsNull() && (doubt || lost || len(diff(b, prior, planned, n.desired)) > 0) {
+		planned = unsettle(b, n.desired, planned)
+	}
+	planner, ok := ps.resources[n.addr.Resource.Type].(providers.Planner)
+	if !ok {
+		return planned, providers.PlanResult{}, true
+	}
+	at := ps.argument(n)
+	r, err := planner.Plan(ps.ctx, providers.PlanRequest{
+		Host: ps.host(n.inst.Host), Mark: ps.mark(n.addr), Prior: prior, Desired: n.desired, Proposed: planned,
+	})
+	if err != nil {
+		n.fail(ps, providerError(at(nil), "plan", n.addr, err))
+		return planned, r, false
+	}
+	n.fail(ps, ps.problems(n.addr.String(), r.Problems, at)...)
+	if n.failed {
+		return planned, r, false
+	}
+	if broken := value.CheckPlanned(b, n.desired, r.Planned); len(broken) > 0 {
+		n.fail(ps, bugs(at(nil), n.addr, broken)...)
+		return planned, r, false
+	}
+	return r.Planned, r, true
+}
+
+// argument finds the place of a path in the block of an instance.
+func (ps *pass) argument(n *node) func(cty.Path) *hcl.Range {
+	return func(path cty.Path) *hcl.Range {
+		if len(path) == 0 {
+			return n.inst.Config.Range.Ptr()
+		}
+		return eval.AttributeRange(n.inst.Config.Body, &n.schema.Block, path)
+	}
+}
+
+// replaces says whether an instance that exists has to be made anew, and sets the reason.
+func (ps *pass) replaces(n *node, c *Change) bool {
+	switch {
+	case slices.ContainsFunc(ps.opt.Replace, func(t addrs.Target) bool { return t.Contains(n.addr) }):
+		c.Reason = Requested
+	case c.Cost == schema.Replace:
+		c.Reason = CannotUpdate
+	case ps.triggered(n):
+		c.Reason = Triggered
+	default:
+		return false
+	}
+	return true
+}
+
+func reasonText(c *Change) string {
+	switch c.Reason {
+	case Requested:
+		return "-replace names it"
+	case Triggered:
+		return "replace_triggered_by says so"
+	}
+	for _, a := range c.Changed {
+		if a.Cost == schema.Replace {
+			return pathText(a.Path) + " cannot be changed in place"
+		}
+	}
+	return "the change cannot be made in place"
+}
+
+func preventDestroy(a addrs.Instance, at *hcl.Range, why string) *hcl.Diagnostic {
+	return errorAt(at, "Instance cannot be destroyed", "%s %s. Its lifecycle has prevent_destroy = true: take that out, or leave the instance as it is.", a, why)
+}
+
+// encode writes the values of a change. Both are unmarked; null becomes nothing.
+func (p *planner) encode(c *Change, b *schema.Block, before, after cty.Value, sensitive [][]string) error {
+	ty := p.typeOf(b)
+	if !before.IsNull() {
+		e, err := value.Encode(before, ty)
+		if err != nil {
+			return fmt.Errorf("before: %w", err)
+		}
+		c.Before = e.JSON
+	}
+	if !after.IsNull() {
+		e, err := value.Encode(after, ty)
+		if err != nil {
+			return fmt.Errorf("after: %w", err)
+		}
+		c.After, c.Unknown = e.JSON, paths(e.Unknown)
+	}
+	c.Sensitive = paths(sensitive)
+	return nil
+}
+
+func paths(in [][]string) []Path {
+	var out []Path
+	for _, p := range in {
+		out = append(out, p)
+	}
+	return out
+}

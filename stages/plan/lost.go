@@ -1,0 +1,62 @@
+package plan
+
+import (
+	"plumb/lang/addrs"
+	"plumb/lang/schema"
+)
+
+// loss says what takes an instance's effect away.
+type loss struct{ by, why string }
+
+// findLosses adds the instances whose effect is taken away by a change of this pass. False: there are no more than were known.
+func (ps *pass) findLosses() bool {
+	byHost := map[string][]*node{} // changed instances
+	for _, n := range ps.order {
+		if !n.failed && n.inst != nil && n.inst.Host != "" && disturbance(&n.change) >= 0 {
+			byHost[n.inst.Host] = append(byHost[n.inst.Host], n)
+		}
+	}
+	found := false
+	for _, n := range ps.order {
+		if n.failed || n.inst == nil || len(n.schema.LostOn) == 0 || n.entry == nil || n.entry.gone() {
+			continue
+		}
+		if _, known := ps.lost[n.addr]; known {
+			continue
+		}
+		if l, ok := lostBy(n, byHost[n.inst.Host]); ok {
+			ps.lost[n.addr] = l
+			found = true
+		}
+	}
+	return found
+}
+
+func lostBy(n *node, changed []*node) (loss, bool) {
+	for _, l := range n.schema.LostOn {
+		for _, by := range changed {
+			if by != n && by.addr.Resource.Mode == addrs.Managed && by.addr.Resource.Type == l.Type && disturbance(&by.change) >= int(l.Cost) {
+				return loss{by.addr.String(), l.Why}, true
+			}
+		}
+	}
+	return loss{}, false
+}
+
+// disturbance is the cost of a change for those who stand on it, -1 for none. What is made anew, also by applying it again, disturbs most. What is
+// finished after a killed apply may have to do any of it again.
+func disturbance(c *Change) int {
+	switch c.Action {
+	case Create, Replace, Reapply:
+		return int(schema.Replace)
+	case Update:
+		if c.LostBy != "" {
+			return int(schema.Replace)
+		}
+		if c.Reason == WasInDoubt {
+			return int(schema.HostReboot)
+		}
+		return int(c.Cost)
+	}
+	return -1
+}

@@ -1,0 +1,267 @@
+package plan
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+
+	"plumb/lang/addrs"
+	"plumb/lang/eval"
+	"plumb/lang/schema"
+	"plumb/providers"
+)
+
+// Make reads the world and plans. It changes nothing, in the world or in its input. The result is never nil; with errors its plan is marked Errored, has no
+// steps and must not be applied, but shows what was found out. A cancelled context ends it with an error. The hosts of the result stay open, also with
+// errors: the caller closes them.
+func Make(ctx context.Context, in Input) (*Result, hcl.Diagnostics) {
+	p := newPlanner(ctx, in)
+	out := &Plan{
+		FormatVersion: FormatVersion, PlumbVersion: p.opt.Version, ID: p.opt.NewID(), Created: p.opt.Now().UTC(), Destroy: p.opt.Destroy,
+		Prior: Prior{Absent: in.Prior == nil}, Changes: []Change{}, Steps: []Step{},
+	}
+	if in.Prior != nil {
+		out.Prior.Lineage, out.Prior.Serial = in.Prior.Lineage, in.Prior.Serial
+	}
+	for _, t := range p.opt.Targets {
+		out.Targets = append(out.Targets, targetText(t))
+	}
+	ps := p.run(out)
+	out.Reads = p.hosts.Reads()
+	if err := ctx.Err(); err != nil {
+		p.diags = hcl.Diagnostics{errorAt(nil, "Planning was interrupted", "%s. Nothing was changed.", err)}
+	}
+	diags := finishDiagnostics(p.diags)
+	out.Notes = notes(diags)
+	if out.Errored = diags.HasErrors(); out.Errored {
+		out.Steps = []Step{}
+	}
+	r := &Result{Plan: out, Hosts: p.hosts}
+	if ps != nil {
+		r.Evaluator = ps.ev
+	}
+	return r, diags
+}
+
+func newPlanner(ctx context.Context, in Input) *planner {
+	p := &planner{
+		ctx: ctx, in: in, opt: in.Options, hosts: in.Hosts, types: map[*schema.Block]cty.Type{}, badHosts: map[string]bool{},
+		resources: map[string]providers.Resource{}, sources: map[string]providers.DataSource{}, generators: map[string]providers.GeneratorType{},
+		lost: map[addrs.Instance]loss{},
+	}
+	if p.opt.Parallelism < 1 {
+		p.opt.Parallelism = 10
+	}
+	if p.hosts == nil {
+		p.hosts = NewHosts(in.Set.OpenHost)
+	}
+	for _, r := range in.Set.Resources {
+		p.resources[r.Schema().Type] = r
+	}
+	for _, d := range in.Set.Data {
+		p.sources[d.Schema().Type] = d
+	}
+	for _, g := range in.Set.Generators {
+		p.generators[g.Schema().Type] = g
+	}
+	return p
+}
+
+// run fills in the plan. It returns the last pass, nil where it did not come to one.
+func (p *planner) run(out *Plan) *pass {
+	p.loadPrior()
+	static, ok := p.evaluator(func(addrs.Instance) (cty.Value, hcl.Diagnostics) { return cty.DynamicVal, nil })
+	if !ok {
+		return nil
+	}
+	if static == nil && !p.opt.Destroy {
+		p.report(errorAt(nil, "No configuration", "There is no configuration to plan. To take down what the state has, run `plumb destroy`."))
+		return nil
+	}
+	p.target(static)
+	first := p.newPass()
+	hostEval, ok := p.evaluator(first.resolve)
+	if !ok {
+		return nil
+	}
+	p.loadHosts(hostEval)
+	if p.diags.HasErrors() {
+		return nil
+	}
+	p.refresh()
+	drift, err := p.drift()
+	if err != nil {
+		p.report(errorAt(nil, "State cannot be compared", "%s.", err))
+	}
+	out.Drift = drift
+
+	ps := p.converge()
+	if ps == nil {
+		return nil
+	}
+	p.report(ps.diags...)
+	changes := ps.changes()
+	out.Changes = make([]Change, len(changes))
+	for i, c := range changes {
+		out.Changes[i] = *c
+	}
+	if len(p.opt.Targets) == 0 {
+		out.Outputs = ps.outputs()
+		out.Benchmarks = ps.benchmarks()
+	}
+	ps.check()
+	p.limitCost(out.Changes, ps)
+	steps, err := ps.steps(changes)
+	if err != nil {
+		p.report(errorAt(nil, "Steps cannot be ordered", "What has to be done waits for itself: %s. The dependencies that the state recorded and those of the configuration contradict one another; "+
+			"apply the change in two parts with -target.", err))
+	}
+	out.Steps = steps
+	return ps
+}
+
+// evaluator makes one for the configuration; nil where there is none. false: the configuration is wrong, which has been reported.
+func (p *planner) evaluator(resolve func(addrs.Instance) (cty.Value, hcl.Diagnostics)) (*eval.Evaluator, bool) {
+	if p.in.Config == nil {
+		return nil, true
+	}
+	ev, diags := eval.New(eval.Inputs{
+		Config: p.in.Config, Catalog: p.in.Catalog, Variables: p.in.Variables, Dir: p.opt.Dir, Facts: p.facts, Resolve: resolve,
+	})
+	if diags.HasErrors() {
+		p.report(diags...)
+		return nil, false
+	}
+	return ev, true
+}
+
+func (p *planner) newPass() *pass {
+	return &pass{planner: p, nodes: map[addrs.Instance]*node{}, deps: map[addrs.Resource][]eval.Dependency{}, expanded: map[addrs.Resource][]addrs.Instance{}}
+}
+
+// converge evaluates until no further change is found to take the effect of others away: what is lost grows with each pass, so it ends.
+func (p *planner) converge() *pass {
+	for {
+		ps := p.newPass()
+		ev, ok := p.evaluator(ps.resolve)
+		if !ok {
+			return nil
+		}
+		if ps.ev = ev; ev != nil {
+			ps.planAll()
+		}
+		if p.opt.Destroy || !ps.findLosses() {
+			return ps
+		}
+	}
+}
+
+// planAll plans every configured instance.
+func (ps *pass) planAll() {
+	if ps.opt.Destroy {
+		return
+	}
+	for _, r := range ps.ev.Resources() {
+		if ps.scope != nil && !ps.scope.needs[r] && !ps.scope.namesResource(r) {
+			continue
+		}
+		for _, a := range ps.expand(r) {
+			ps.plan(a)
+		}
+	}
+}
+
+// expand lists the instances of a static resource, once.
+func (ps *pass) expand(r addrs.Resource) []addrs.Instance {
+	r = r.Static()
+	if out, ok := ps.expanded[r]; ok {
+		return out
+	}
+	out, diags := ps.ev.Expand(r)
+	ps.diags = append(ps.diags, diags...)
+	ps.expanded[r] = out
+	return out
+}
+
+// dependencies of a resource, static, once.
+func (ps *pass) dependencies(r addrs.Resource) []eval.Dependency {
+	if ps.ev == nil {
+		return nil
+	}
+	r = r.Static()
+	if out, ok := ps.deps[r]; ok {
+		return out
+	}
+	out := ps.ev.Dependencies(r)
+	ps.deps[r] = out
+	return out
+}
+
+func (ps *pass) postconditions(n *node) hcl.Diagnostics {
+	if n.inst == nil || len(n.inst.Config.Lifecycle.Postconditions) == 0 {
+		return nil
+	}
+	return ps.ev.Postconditions(n.addr, n.value)
+}
+
+// changes are those of all instances, sorted by address, current before deposed.
+func (ps *pass) changes() []*Change {
+	var out []*Change
+	for _, n := range ps.order {
+		if n.failed {
+			continue
+		}
+		c := &n.change
+		for _, d := range ps.dependencies(n.addr.Resource) {
+			c.DependsOn = append(c.DependsOn, d.Resource.String())
+		}
+		out = append(out, c)
+	}
+	ps.forceCreateBeforeDestroy()
+	out = append(out, ps.orphans()...)
+	slices.SortFunc(out, func(a, b *Change) int {
+		return cmp.Or(a.Addr.Compare(b.Addr), boolCompare(a.Deposed, b.Deposed), cmp.Compare(a.DeposedAt, b.DeposedAt))
+	})
+	return out
+}
+
+func boolCompare(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
+}
+
+// forceCreateBeforeDestroy sets it where the configuration says so, and on all that such an instance depends on: otherwise what it
+// stands on would be gone before it can go.
+func (ps *pass) forceCreateBeforeDestroy() {
+	if ps.ev == nil || ps.opt.Destroy {
+		return
+	}
+	forced := map[addrs.Resource]bool{}
+	var force func(r addrs.Resource)
+	force = func(r addrs.Resource) {
+		r = r.Static()
+		if forced[r] || r.Mode == addrs.Data {
+			return
+		}
+		forced[r] = true
+		for _, d := range ps.dependencies(r) {
+			force(d.Resource)
+		}
+	}
+	for _, r := range ps.ev.Resources() {
+		if cfg := configOf(ps.in.Config, r); cfg != nil && cfg.Lifecycle.CreateBeforeDestroy {
+			force(r)
+		}
+	}
+	for _, n := range ps.order {
+		n.change.CreateBeforeDestroy = forced[n.addr.Resource.Static()]
+	}
+}

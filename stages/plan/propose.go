@@ -1,0 +1,148 @@
+package plan
+
+import (
+	"github.com/zclconf/go-cty/cty"
+
+	"plumb/lang/schema"
+	"plumb/stages/internal/value"
+)
+
+// propose is the plan of an object before its provider has a word: what the configuration says; prior's spelling where that means the
+// same; prior's value, or unknown, where a computed attribute is not configured. All values are unmarked and of b's implied type. prior is null
+// for a create. Unknown parts of desired stay unknown. recheck makes computed attributes that prior has as null unknown: a killed apply may
+// not have recorded them.
+func propose(b *schema.Block, prior, desired cty.Value, recheck bool) cty.Value {
+	if !desired.IsKnown() || desired.IsNull() {
+		return desired
+	}
+	out := make(map[string]cty.Value, len(b.Attributes)+len(b.Blocks))
+	for name, a := range b.Attributes {
+		want, have := desired.GetAttr(name), part(prior, name, a.Type)
+		switch {
+		case a.Computed && want.IsNull():
+			out[name] = have
+			if prior.IsNull() || recheck && have.IsNull() {
+				out[name] = cty.UnknownVal(a.Type)
+			}
+		case !prior.IsNull() && value.Same(a, have, want):
+			out[name] = have
+		default:
+			out[name] = want
+		}
+	}
+	for name, n := range b.Blocks {
+		want := desired.GetAttr(name)
+		out[name] = proposeBlocks(n, part(prior, name, want.Type()), want, recheck)
+	}
+	return cty.ObjectVal(out)
+}
+
+func proposeBlocks(n *schema.NestedBlock, prior, desired cty.Value, recheck bool) cty.Value {
+	if n.Nesting == schema.Single {
+		return propose(&n.Block, prior, desired, recheck)
+	}
+	if !desired.IsKnown() || desired.IsNull() || desired.LengthInt() == 0 {
+		return desired
+	}
+	ty := desired.Type().ElementType()
+	one := func(key string, want cty.Value) cty.Value {
+		have, ok := value.At(prior, []string{key})
+		if !ok {
+			have = cty.NullVal(ty)
+		}
+		return propose(&n.Block, have, want, recheck)
+	}
+	if n.Nesting == schema.Map {
+		m := desired.AsValueMap()
+		for key, want := range m {
+			m[key] = one(key, want)
+		}
+		return cty.MapVal(m)
+	}
+	l := desired.AsValueSlice()
+	for i, want := range l {
+		l[i] = one(itoa(i), want)
+	}
+	return cty.ListVal(l)
+}
+
+// part is an attribute of an object that may be null.
+func part(v cty.Value, name string, ty cty.Type) cty.Value {
+	if v.IsNull() || !v.IsKnown() {
+		return cty.NullVal(ty)
+	}
+	return v.GetAttr(name)
+}
+
+// unsettle makes the volatile attributes that are not configured unknown: the object is about to change.
+func unsettle(b *schema.Block, desired, planned cty.Value) cty.Value {
+	if !hasVolatile(b) || planned.IsNull() || !planned.IsKnown() || desired.IsNull() || !desired.IsKnown() {
+		return planned
+	}
+	out := planned.AsValueMap()
+	for name, a := range b.Attributes {
+		if a.Computed && a.Volatile && desired.GetAttr(name).IsNull() {
+			out[name] = cty.UnknownVal(a.Type)
+		}
+	}
+	for name, n := range b.Blocks {
+		if n.Nesting == schema.Single {
+			out[name] = unsettle(&n.Block, desired.GetAttr(name), out[name])
+			continue
+		}
+		out[name] = unsettleEach(n, desired.GetAttr(name), out[name])
+	}
+	return cty.ObjectVal(out)
+}
+
+func unsettleEach(n *schema.NestedBlock, desired, planned cty.Value) cty.Value {
+	if !planned.IsKnown() || planned.IsNull() || planned.LengthInt() == 0 {
+		return planned
+	}
+	one := func(key string, v cty.Value) cty.Value {
+		if want, ok := value.At(desired, []string{key}); ok {
+			return unsettle(&n.Block, want, v)
+		}
+		return v
+	}
+	if n.Nesting == schema.Map {
+		m := planned.AsValueMap()
+		for key, v := range m {
+			m[key] = one(key, v)
+		}
+		return cty.MapVal(m)
+	}
+	l := planned.AsValueSlice()
+	for i, v := range l {
+		l[i] = one(itoa(i), v)
+	}
+	return cty.ListVal(l)
+}
+
+func hasVolatile(b *schema.Block) bool {
+	for _, a := range b.Attributes {
+		if a.Volatile {
+			return true
+		}
+	}
+	for _, n := range b.Blocks {
+		if hasVolatile(&n.Block) {
+			return true
+		}
+	}
+	return false
+}
+
+// keepSpelling is current with the spelling of recorded wherever the two mean the same.
+func keepSpelling(b *schema.Block, recorded, current cty.Value) cty.Value {
+	if recorded.IsNull() || current.IsNull() || !current.IsKnown() {
+		return current
+	}
+	out := current.AsValueMap()
+	for name, a := range b.Attributes {
+		if old := recorded.GetAttr(name); a.Canonical != nil && value.Same(a, old, out[name]) {
+			out[name] = old
+		}
+	}
+	return cty.ObjectVal(out)
+}

@@ -1,0 +1,95 @@
+package plan
+
+import (
+	"context"
+	"errors"
+
+	"github.com/hashicorp/hcl/v2"
+	"golang.org/x/sync/errgroup"
+
+	"plumb/providers"
+	"plumb/stages/internal/value"
+	"plumb/stages/state"
+)
+
+// refresh reads the instances of the state, several at a time. Without Options.Refresh only those that the state is not sure of.
+func (p *planner) refresh() {
+	var g errgroup.Group
+	g.SetLimit(p.opt.Parallelism)
+	read := func(e *entry) {
+		if p.scope.covers(e.inst.Addr) && (p.opt.Refresh || e.inst.Status != state.Ready) {
+			g.Go(func() error { p.read(e); return nil })
+		}
+	}
+	for _, i := range p.instances() { // in the state's order: what is read first is the same each time
+		read(i)
+	}
+	for _, e := range p.deposed {
+		read(e)
+	}
+	g.Wait()
+}
+
+// instances lists the current entries in the state's order.
+func (p *planner) instances() []*entry {
+	if p.in.Prior == nil {
+		return nil
+	}
+	var out []*entry
+	for _, i := range p.in.Prior.Instances {
+		if e := p.prior[i.Addr]; e != nil && !i.Deposed {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+func (p *planner) read(e *entry) {
+	a := e.inst.Addr
+	var host providers.Host
+	if e.inst.Host != "" {
+		if host = p.host(e.inst.Host); host == nil {
+			e.unread = p.bad(e.inst.Host)
+			return
+		}
+	}
+	fail := func(diags ...*hcl.Diagnostic) { e.unread = true; p.report(diags...) }
+	r, err := e.typ.Read(p.ctx, providers.ReadRequest{Host: host, Mark: p.mark(a), Prior: e.recorded})
+	switch {
+	case errors.Is(err, context.Canceled):
+		e.unread = true // said once, by Make
+		return
+	case err != nil:
+		fail(providerError(p.rangeOf(a), "read", a, err))
+		return
+	}
+	broken := value.CheckApplied(&e.schema.Block, r.Current, r.Current) // of the type, and wholly known
+	if len(broken) > 0 {
+		fail(bugs(p.rangeOf(a), a, broken)...)
+		return
+	}
+	e.current = keepSpelling(&e.schema.Block, e.recorded, r.Current)
+}
+
+// drift is how the world differs from the state. Instances whose last step was cut off are not in it: nobody knows what they should be.
+func (p *planner) drift() ([]Change, error) {
+	var out []Change
+	for _, e := range p.instances() {
+		if e.unread || e.inst.Status != state.Ready || !p.scope.covers(e.inst.Addr) {
+			continue
+		}
+		changed := diff(&e.schema.Block, e.recorded, e.current, e.recorded)
+		if !e.gone() && len(changed) == 0 {
+			continue
+		}
+		c := Change{Addr: e.inst.Addr, Host: e.inst.Host, Action: Update, Changed: changed, Cost: costOf(changed)}
+		if e.gone() {
+			c.Action = Delete
+		}
+		if err := p.encode(&c, &e.schema.Block, e.recorded, e.current, e.sensitive); err != nil {
+			return nil, err
+		}
+		out = append(out, c)
+	}
+	return out, nil
+}

@@ -1,0 +1,395 @@
+package plan
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+
+	"plumb/lang/addrs"
+	"plumb/stages/graph"
+)
+
+// Reasons of edges.
+const (
+	reference    = "reference"
+	hostOrder    = "host order"
+	replaceOrder = "replace order"
+)
+
+// direction tells what makes or changes from what takes away: the first follow the dependencies of the configuration, the second, in reverse,
+// those that the state recorded.
+type direction uint8
+
+const (
+	up direction = iota
+	down
+)
+
+// stepper builds the graph of the steps.
+type stepper struct {
+	*pass
+	g     graph.Graph[int]
+	steps []Step
+	of    [2]map[addrs.Resource][]int // by direction: the steps of a resource's instances
+	order [2][]addrs.Resource         // its keys, sorted
+	late  map[addrs.Resource][]int    // deletes of old halves that users must have left before
+	upOf  map[addrs.Instance]int
+	joins map[joinKey]int
+	above map[addrs.Resource][]need
+	below map[addrs.Resource][]addrs.Resource
+	old   map[addrs.Resource][]*entry // of the state, by static address
+}
+
+type joinKey struct {
+	dir direction
+	res addrs.Resource
+}
+
+// need is a resource that another one waits for.
+type need struct {
+	res    addrs.Resource
+	reason string
+}
+
+// steps turns changes, which are sorted, into steps in an order in which they could run one by one. Edges say what must wait for what. References are
+// between resources, so all instances of the one wait for all of the other; through a Join where both are several, so that there are few edges.
+func (ps *pass) steps(changes []*Change) ([]Step, error) {
+	s := &stepper{
+		pass: ps, late: map[addrs.Resource][]int{}, upOf: map[addrs.Instance]int{}, joins: map[joinKey]int{},
+		of:    [2]map[addrs.Resource][]int{{}, {}},
+		above: map[addrs.Resource][]need{}, below: map[addrs.Resource][]addrs.Resource{}, old: map[addrs.Resource][]*entry{},
+	}
+	for _, e := range append(ps.planner.instances(), ps.deposed...) {
+		r := e.inst.Addr.Resource.Static()
+		s.old[r] = append(s.old[r], e)
+	}
+	for _, c := range changes {
+		s.add(c)
+	}
+	for dir := range s.of {
+		for r := range s.of[dir] {
+			s.order[dir] = append(s.order[dir], r)
+		}
+		slices.SortFunc(s.order[dir], addrs.Resource.Compare)
+	}
+	s.follow()
+	s.unwind()
+	s.release(changes)
+	s.hostOrder()
+	s.losses(changes)
+	return s.result()
+}
+
+// add makes the steps of one change.
+func (s *stepper) add(c *Change) {
+	r := c.Addr.Resource
+	step := func(a Action, dir direction) int {
+		id := s.step(Step{Addr: c.Addr, Host: c.Host, Action: a})
+		s.of[dir][r] = append(s.of[dir][r], id)
+		if dir == up {
+			s.upOf[c.Addr] = id
+		}
+		return id
+	}
+	switch c.Action {
+	case Create, Update, Reapply, Read:
+		step(c.Action, up)
+	case Forget:
+		s.deposed(s.step(Step{Addr: c.Addr, Host: c.Host, Action: Forget}), c)
+	case Delete:
+		id := step(Delete, down)
+		s.deposed(id, c)
+		if c.Deposed {
+			s.late[r] = append(s.late[r], id)
+		}
+	case Replace:
+		if c.CreateBeforeDestroy {
+			create, old := step(Create, up), step(Delete, down)
+			s.steps[old].Deposed = true
+			s.late[r] = append(s.late[r], old)
+			s.g.Connect(old, create, replaceOrder)
+			return
+		}
+		old, create := step(Delete, down), step(Create, up)
+		s.g.Connect(create, old, replaceOrder)
+	}
+}
+
+func (s *stepper) step(st Step) int {
+	id := len(s.steps)
+	s.steps = append(s.steps, st)
+	s.g.Add(id)
+	return id
+}
+
+func (s *stepper) deposed(id int, c *Change) {
+	s.steps[id].Deposed, s.steps[id].DeposedAt = c.Deposed, c.DeposedAt
+}
+
+// wait makes every one of some steps wait for all steps of a resource.
+func (s *stepper) wait(from []int, dir direction, r addrs.Resource, reason string) {
+	to := s.of[dir][r]
+	if len(from) > 1 && len(to) > 1 {
+		to = []int{s.join(dir, r)}
+	}
+	for _, f := range from {
+		for _, t := range to {
+			if f != t {
+				s.g.Connect(f, t, reason)
+			}
+		}
+	}
+}
+
+// join is the step that waits for all steps of a resource.
+func (s *stepper) join(dir direction, r addrs.Resource) int {
+	k := joinKey{dir, r}
+	id, ok := s.joins[k]
+	if !ok {
+		id = s.step(Step{Addr: r.Instance(addrs.Key{}), Action: Join})
+		for _, t := range s.of[dir][r] {
+			s.g.Connect(id, t, reference)
+		}
+		s.joins[k] = id
+	}
+	return id
+}
+
+// follow orders what is made and changed by the dependencies of the configuration.
+func (s *stepper) follow() {
+	for _, u := range s.order[up] {
+		for _, n := range s.needs(u) {
+			s.wait(s.of[up][u], up, n.res, n.reason)
+			s.afterUsers(n.res, u)
+		}
+		for _, d := range s.dependencies(u) {
+			for _, r := range s.configured(d.Resource, u.Module) {
+				s.afterUsers(r, u)
+			}
+		}
+	}
+}
+
+// afterUsers lets the old halves of r go only when its user u stands on the new ones.
+func (s *stepper) afterUsers(r, u addrs.Resource) {
+	if late := s.late[r]; len(late) > 0 && r != u {
+		s.wait(late, up, u, replaceOrder)
+	}
+}
+
+// needs lists the resources with steps that u waits for. What changes nothing is looked through.
+func (s *stepper) needs(u addrs.Resource) []need {
+	if out, ok := s.above[u]; ok {
+		return out
+	}
+	s.above[u] = nil
+	var out []need
+	add := func(n need) {
+		if n.res != u && !slices.ContainsFunc(out, func(o need) bool { return o.res == n.res }) {
+			out = append(out, n)
+		}
+	}
+	for _, d := range s.dependencies(u) {
+		for _, r := range s.configured(d.Resource, u.Module) {
+			if len(s.of[up][r]) > 0 {
+				add(need{r, d.Reason})
+				continue
+			}
+			for _, n := range s.needs(r) {
+				add(n)
+			}
+		}
+	}
+	s.above[u] = out
+	return out
+}
+
+// configured lists the resources, in their module instances, that a dependency of something in module m means.
+func (s *stepper) configured(dep addrs.Resource, m addrs.Module) []addrs.Resource {
+	var out []addrs.Resource
+	for _, i := range s.expand(dep) {
+		if (len(out) == 0 || out[len(out)-1] != i.Resource) && covers(dep, i.Resource, m) {
+			out = append(out, i.Resource)
+		}
+	}
+	return out
+}
+
+// unwind orders what is taken away by the dependencies that the state recorded: users go first.
+func (s *stepper) unwind() {
+	for _, u := range s.order[down] {
+		for _, r := range s.stoodOn(u) {
+			s.wait(s.of[down][r], down, u, reference)
+		}
+	}
+}
+
+// stoodOn lists the resources with deletes that u's instances depended on.
+func (s *stepper) stoodOn(u addrs.Resource) []addrs.Resource {
+	if out, ok := s.below[u]; ok {
+		return out
+	}
+	s.below[u] = nil
+	var out []addrs.Resource
+	for _, r := range s.recorded(u) {
+		list := []addrs.Resource{r}
+		if len(s.of[down][r]) == 0 {
+			list = s.stoodOn(r)
+		}
+		for _, r := range list {
+			if r != u && !slices.Contains(out, r) {
+				out = append(out, r)
+			}
+		}
+	}
+	s.below[u] = out
+	return out
+}
+
+// recorded lists the resources of the state that u's instances depended on directly.
+func (s *stepper) recorded(u addrs.Resource) []addrs.Resource {
+	var deps, out []addrs.Resource
+	for _, e := range s.old[u.Static()] {
+		if e.inst.Addr.Resource == u {
+			for _, d := range dependencies(e) {
+				if !slices.Contains(deps, d) {
+					deps = append(deps, d)
+				}
+			}
+		}
+	}
+	for _, d := range deps {
+		for _, e := range s.old[d.Static()] {
+			r := e.inst.Addr.Resource
+			if covers(d, r, u.Module) && !slices.Contains(out, r) {
+				out = append(out, r)
+			}
+		}
+	}
+	return out
+}
+
+// release lets what used an instance that goes leave it first, where nothing speaks against that.
+func (s *stepper) release(changes []*Change) {
+	users := map[addrs.Resource][]int{} // updates only: the old half of a replace leaves anyway
+	for _, c := range changes {
+		if c.Action == Update || c.Action == Reapply {
+			users[c.Addr.Resource] = append(users[c.Addr.Resource], s.upOf[c.Addr])
+		}
+	}
+	for _, u := range s.order[up] {
+		if len(users[u]) == 0 {
+			continue
+		}
+		for _, r := range s.recorded(u) {
+			gone := s.plainDeletes(r)
+			if len(gone) > 0 && !s.anyReached(s.of[up][u], gone) {
+				s.wait(gone, up, u, reference)
+			}
+		}
+	}
+}
+
+// plainDeletes are the deletes of instances of r that nothing takes the place of.
+func (s *stepper) plainDeletes(r addrs.Resource) []int {
+	var out []int
+	for _, id := range s.of[down][r] {
+		if _, replaced := s.upOf[s.steps[id].Addr]; !replaced && !s.steps[id].Deposed {
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
+// anyReached says whether one of the steps waits for one of the others, directly or not.
+func (s *stepper) anyReached(from, to []int) bool {
+	reach := s.g.Reach(from...)
+	return slices.ContainsFunc(to, func(id int) bool { return reach[id] })
+}
+
+// hostOrder adds the order in which a host wants things done where no reference says so; an explicit path the other way wins.
+func (s *stepper) hostOrder() {
+	for _, dir := range []direction{up, down} {
+		for _, x := range s.order[dir] {
+			sch := s.schemaOf(x)
+			if sch == nil {
+				continue
+			}
+			for _, t := range s.order[dir] {
+				if t.Mode != addrs.Managed || !slices.Contains(sch.After, t.Type) || s.hostOf(dir, t) != s.hostOf(dir, x) {
+					continue
+				}
+				first, then := t, x
+				if dir == down {
+					first, then = x, t
+				}
+				if !s.anyReached(s.of[dir][first], s.of[dir][then]) {
+					s.wait(s.of[dir][then], dir, first, hostOrder)
+				}
+			}
+		}
+	}
+}
+
+// hostOf is the host of a resource's steps: host is static, so all instances have one.
+func (s *stepper) hostOf(dir direction, r addrs.Resource) string {
+	return s.steps[s.of[dir][r][0]].Host
+}
+
+// losses lets what is applied again wait for what takes its effect away.
+func (s *stepper) losses(changes []*Change) {
+	for _, c := range changes {
+		if c.LostBy == "" {
+			continue
+		}
+		by, err := addrs.ParseInstance(c.LostBy)
+		if err != nil {
+			continue
+		}
+		first, ok := s.upOf[by]
+		then := s.upOf[c.Addr]
+		if ok && !s.g.Reaches(first, then) && !s.g.Reaches(then, first) {
+			s.g.Connect(then, first, hostOrder)
+		}
+	}
+}
+
+// result numbers the steps in an order in which they could run one by one.
+func (s *stepper) result() ([]Step, error) {
+	order, err := s.g.Order()
+	if err != nil {
+		return nil, s.cycle(err)
+	}
+	number := make([]int, len(order))
+	for i, id := range order {
+		number[id] = i
+	}
+	out := make([]Step, len(order))
+	for i, id := range order {
+		st := s.steps[id]
+		st.ID = i
+		for _, e := range s.g.After(id) {
+			st.After = append(st.After, Edge{number[e.To], e.Reason})
+		}
+		slices.SortFunc(st.After, func(a, b Edge) int { return cmp.Compare(a.Step, b.Step) })
+		out[i] = st
+	}
+	return out, nil
+}
+
+// cycle names the steps of a cycle.
+func (s *stepper) cycle(err error) error {
+	var c *graph.CycleError[int]
+	if !errors.As(err, &c) {
+		return err
+	}
+	var named graph.CycleError[string]
+	for _, cycle := range c.Cycles {
+		var names []string
+		for _, id := range cycle {
+			names = append(names, string(s.steps[id].Action)+" "+s.steps[id].Addr.String())
+		}
+		named.Cycles = append(named.Cycles, names)
+	}
+	return &named
+}

@@ -1,0 +1,159 @@
+package plan
+
+import (
+	"slices"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"plumb/lang/addrs"
+	"plumb/lang/eval"
+)
+
+// targeting is what -target leaves of a plan: the targets and all that they need; for a destroy, the targets and all that needs
+// them. A nil targeting covers everything.
+type targeting struct {
+	named []addrs.Target
+	needs map[addrs.Resource]bool // static
+	users map[addrs.Instance]bool // of the state
+}
+
+func (t *targeting) covers(a addrs.Instance) bool {
+	return t == nil || t.names(a) || t.needs[a.Resource.Static()] || t.users[a]
+}
+
+func (t *targeting) names(a addrs.Instance) bool {
+	return slices.ContainsFunc(t.named, func(x addrs.Target) bool { return x.Contains(a) })
+}
+
+// namesResource says whether a target may name instances of a static resource.
+func (t *targeting) namesResource(r addrs.Resource) bool {
+	return slices.ContainsFunc(t.named, func(x addrs.Target) bool {
+		if x.Resource == nil {
+			return addrs.Target{Module: x.Module.Static()}.Contains(r.Instance(addrs.Key{}))
+		}
+		return x.Resource.Mode == r.Mode && x.Resource.Type == r.Type && x.Resource.Name == r.Name && x.Module.Static() == r.Module
+	})
+}
+
+// target works out what the targets cover. A target that covers nothing is an error.
+func (p *planner) target(ev *eval.Evaluator) {
+	if len(p.opt.Targets) == 0 {
+		return
+	}
+	t := &targeting{named: p.opt.Targets, needs: map[addrs.Resource]bool{}, users: map[addrs.Instance]bool{}}
+	found := make([]bool, len(t.named))
+	one := func(i int) *targeting { return &targeting{named: t.named[i : i+1]} }
+	if ev != nil {
+		for _, r := range ev.Resources() {
+			for i := range t.named {
+				found[i] = found[i] || one(i).namesResource(r)
+			}
+			if t.namesResource(r) && !p.opt.Destroy {
+				p.addNeeds(ev, r, t.needs)
+			}
+		}
+	}
+	for _, e := range p.instances() {
+		for i := range t.named {
+			found[i] = found[i] || one(i).names(e.inst.Addr)
+		}
+	}
+	p.addUsers(t)
+	for i, ok := range found {
+		if !ok {
+			p.report(errorAt(nil, "Target covers nothing", "Neither the configuration nor the state has anything that -target=%s covers. `plumb state list` shows what the state has.", targetText(t.named[i])))
+		}
+	}
+	if !p.opt.Destroy {
+		p.report(&hcl.Diagnostic{Severity: hcl.DiagWarning, Summary: "Only a part is planned", Detail: "-target leaves out everything that the targets do not need, and the outputs. " +
+			"It is for repairs: run plan without it afterwards to see what is still to do."})
+	}
+	p.scope = t
+}
+
+// addNeeds adds what a targeted resource needs; the resource itself is covered by name only, so that a target may name one instance of several.
+func (p *planner) addNeeds(ev *eval.Evaluator, r addrs.Resource, needs map[addrs.Resource]bool) {
+	for _, d := range ev.Dependencies(r) {
+		if s := d.Resource.Static(); !needs[s] {
+			needs[s] = true
+			p.addNeeds(ev, s, needs)
+		}
+	}
+}
+
+// addUsers adds the instances that would lose what they stand on: those in the state which depend on a targeted instance that goes.
+func (p *planner) addUsers(t *targeting) {
+	lose := map[addrs.Resource][]addrs.Resource{} // targeted resources that go, by their static address
+	add := func(e *entry) { r := e.inst.Addr.Resource; lose[r.Static()] = append(lose[r.Static()], r) }
+	var rest []*entry
+	for _, e := range p.instances() {
+		switch {
+		case !p.goes(e.inst.Addr):
+		case t.names(e.inst.Addr):
+			add(e)
+		default:
+			rest = append(rest, e)
+		}
+	}
+	for more := true; more; {
+		more = false
+		rest = slices.DeleteFunc(rest, func(e *entry) bool {
+			if !slices.ContainsFunc(dependencies(e), func(d addrs.Resource) bool {
+				return slices.ContainsFunc(lose[d.Static()], func(r addrs.Resource) bool { return covers(d, r, e.inst.Addr.Resource.Module) })
+			}) {
+				return false
+			}
+			t.users[e.inst.Addr] = true
+			add(e)
+			more = true
+			return true
+		})
+	}
+}
+
+// goes says whether an instance of the state will be destroyed, as far as that shows before anything is evaluated.
+func (p *planner) goes(a addrs.Instance) bool {
+	return p.opt.Destroy || configOf(p.in.Config, a.Resource) == nil
+}
+
+// dependencies are those that the state recorded, as resource addresses.
+func dependencies(e *entry) []addrs.Resource {
+	var out []addrs.Resource
+	for _, d := range e.inst.DependsOn {
+		if i, err := addrs.ParseInstance(d); err == nil {
+			out = append(out, i.Resource)
+		}
+	}
+	return out
+}
+
+// covers says whether a dependency, whose module path may be static, means resource r when it is one of an instance in module m: module
+// instances that both are in must be the same.
+func covers(dep, r addrs.Resource, m addrs.Module) bool {
+	if dep == r {
+		return true
+	}
+	if dep.Static() != dep || dep != r.Static() {
+		return false
+	}
+	mine, theirs := m.Steps(), r.Module.Steps()
+	for i := range min(len(mine), len(theirs)) {
+		if mine[i].Name != theirs[i].Name {
+			break
+		}
+		if mine[i].Key != theirs[i].Key {
+			return false
+		}
+	}
+	return true
+}
+
+func targetText(t addrs.Target) string {
+	switch {
+	case t.Resource == nil:
+		return t.Module.String()
+	case t.Key == nil:
+		return t.Resource.String()
+	}
+	return t.Resource.Instance(*t.Key).String()
+}
