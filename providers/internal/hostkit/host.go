@@ -17,13 +17,14 @@ import (
 type Gather func(ctx context.Context, conn providers.Conn) (*providers.Facts, error)
 
 // New makes a host of a connection, which it owns: Close closes it after all that was shared.
-func New(name string, conn providers.Conn, facts Gather) providers.Host {
-	h := &host{name: name, gather: facts, shared: map[any]*entry{}}
+func New(name string, conn providers.Conn, facts Gather) *Host {
+	h := &Host{name: name, gather: facts, shared: map[any]*entry{}}
 	h.conn = &counting{Conn: conn, count: h.Count}
 	return h
 }
 
-type host struct {
+// Host is a providers.Host.
+type Host struct {
 	name   string
 	conn   providers.Conn
 	gather Gather
@@ -42,12 +43,14 @@ type entry struct {
 	err   error
 }
 
+var _ providers.Host = (*Host)(nil)
+
 type factsKey struct{}
 
-func (h *host) Name() string         { return h.name }
-func (h *host) Conn() providers.Conn { return h.conn }
+func (h *Host) Name() string         { return h.name }
+func (h *Host) Conn() providers.Conn { return h.conn }
 
-func (h *host) Facts(ctx context.Context) (*providers.Facts, error) {
+func (h *Host) Facts(ctx context.Context) (*providers.Facts, error) {
 	v, err := h.Shared(ctx, factsKey{}, func(ctx context.Context) (any, error) {
 		f, err := h.gather(ctx, h.conn)
 		if err != nil {
@@ -62,7 +65,7 @@ func (h *host) Facts(ctx context.Context) (*providers.Facts, error) {
 }
 
 // Shared runs open with the context of the caller that came first. open may call Shared for other keys.
-func (h *host) Shared(ctx context.Context, key any, open func(context.Context) (any, error)) (any, error) {
+func (h *Host) Shared(ctx context.Context, key any, open func(context.Context) (any, error)) (any, error) {
 	h.mu.Lock()
 	if h.closed {
 		h.mu.Unlock()
@@ -90,7 +93,7 @@ func (h *host) Shared(ctx context.Context, key any, open func(context.Context) (
 }
 
 // keep notes what is to be closed, and forgets what failed.
-func (h *host) keep(key any, e *entry) {
+func (h *Host) keep(key any, e *entry) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if e.err != nil {
@@ -103,13 +106,13 @@ func (h *host) keep(key any, e *entry) {
 	}
 }
 
-func (h *host) Reads() providers.Reads {
+func (h *Host) Reads() providers.Reads {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.reads
 }
 
-func (h *host) Count(r providers.Reads) {
+func (h *Host) Count(r providers.Reads) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.reads.Commands += r.Commands
@@ -121,7 +124,7 @@ func (h *host) Count(r providers.Reads) {
 }
 
 // Close waits for values that are being opened, closes all in reverse order, then the connection. A second Close does nothing.
-func (h *host) Close() error {
+func (h *Host) Close() error {
 	h.mu.Lock()
 	if h.closed {
 		h.mu.Unlock()
