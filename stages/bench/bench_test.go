@@ -195,7 +195,9 @@ func TestRefusedBeforeTheFirstTrial(t *testing.T) {
 		{name: "empty path", change: func(in *Input, _ *model) { in.Benchmarks[0].Path = nil }, want: "the path is empty; name the hops from where frames come in to where they leave"},
 		{name: "ends inside", change: func(in *Input, _ *model) { in.Benchmarks[0].Path = in.Benchmarks[0].Path[:1] },
 			want: "the path ends inside the switch: frames come in by port.t0, and no hop after it says by which port they leave"},
-		{name: "VNF inside", change: func(in *Input, _ *model) { in.Benchmarks[0].Path = []addrs.Instance{addr("port", "t0"), addr("fwd", "vnf")} },
+		{name: "VNF inside", change: func(in *Input, _ *model) {
+			in.Benchmarks[0].Path = []addrs.Instance{addr("port", "t0"), addr("fwd", "vnf")}
+		},
 			want: "the path goes from port.t0 straight to fwd.vnf; frames that came into the switch there have to leave it by a port first"},
 		{name: "no generator", change: func(in *Input, _ *model) { in.Generators = nil }, want: "there is no generator.model.tg"},
 		{name: "bad value", method: map[string]cty.Value{"duration": cty.StringVal("0s")}, want: "duration: 0s is too short; want at least 1ms"},

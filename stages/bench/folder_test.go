@@ -56,11 +56,15 @@ func TestSaveLoadList(t *testing.T) {
 	}{
 		{"changed", "trials.csv was changed after the run", func() error { return os.WriteFile(filepath.Join(dir, "trials.csv"), []byte("1"), 0o644) }},
 		{"gone", "trials.csv is in the manifest", func() error { return os.Remove(filepath.Join(dir, "trials.csv")) }},
-		{"other format", `format version "2.0"`, func() error { return os.WriteFile(filepath.Join(dir, "manifest.json"), []byte(`{"format_version":"2.0"}`), 0o644) }},
+		{"other format", `format version "2.0"`, func() error {
+			return os.WriteFile(filepath.Join(dir, "manifest.json"), []byte(`{"format_version":"2.0"}`), 0o644)
+		}},
 		{"outside", "outside of the folder", func() error {
 			return os.WriteFile(filepath.Join(dir, "manifest.json"), []byte(`{"format_version":"1.0","sha256":{"../x":""}}`), 0o644)
 		}},
-		{"empty", "has no run.json", func() error { return os.WriteFile(filepath.Join(dir, "manifest.json"), []byte(`{"format_version":"1.0"}`), 0o644) }},
+		{"empty", "has no run.json", func() error {
+			return os.WriteFile(filepath.Join(dir, "manifest.json"), []byte(`{"format_version":"1.0"}`), 0o644)
+		}},
 		{"no manifest", "has no manifest.json", func() error { return os.Remove(filepath.Join(dir, "manifest.json")) }},
 	} {
 		if err := tc.spoil(); err != nil {
