@@ -1,7 +1,9 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
@@ -39,6 +41,10 @@ var instead = map[string]string{
 
 // decodeFile sorts the blocks of a file into the module.
 func (l *loader) decodeFile(m *Module, f file) {
+	before := len(l.diags)
+	defer func() { // HCL tells what does not belong first; people read from top to bottom
+		slices.SortStableFunc(l.diags[before:], func(a, b *hcl.Diagnostic) int { return cmp.Compare(offset(a), offset(b)) })
+	}()
 	content, diags := f.body.Content(topLevel)
 	l.diags = append(l.diags, explainTop(diags)...)
 	for _, b := range content.Blocks {
@@ -65,6 +71,13 @@ func (l *loader) decodeFile(m *Module, f file) {
 			l.errorf(b.DefRange, "Block not supported yet", "%s blocks are not supported yet by this version of Plumb. %s", b.Type, instead[b.Type])
 		}
 	}
+}
+
+func offset(d *hcl.Diagnostic) int {
+	if d.Subject == nil {
+		return 0
+	}
+	return d.Subject.Start.Byte
 }
 
 // explainTop adds to HCL's own errors about a file's content what only Plumb knows.
@@ -116,3 +129,10 @@ func put[V any](l *loader, into map[string]V, key, what string, v V, at hcl.Rang
 }
 
 func place(r hcl.Range) string { return fmt.Sprintf("%s:%d", r.Filename, r.Start.Line) }
+
+func upperFirst(s string) string {
+	if s == "" {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
+}

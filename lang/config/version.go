@@ -49,8 +49,8 @@ func (l *loader) satisfied(m *Module, c Constraint) bool {
 	if want.Check(running.Core()) {
 		return true
 	}
-	l.errorf(c.Range, "Unsupported Plumb version", "%s is written for Plumb %s, and this is Plumb %s. Use a Plumb of that version, or change required_version if you know that the configuration works with this one.",
-		upperFirst(name(m)), c.Text, l.version)
+	l.errorf(c.Range, "Unsupported Plumb version", "Plumb %s is required by %s, and this is Plumb %s. Use a Plumb of that version, or change required_version if you know that the configuration works with this one.",
+		c.Text, name(m), l.version)
 	return false
 }
 
@@ -68,11 +68,4 @@ func (l *loader) constraint(expr hcl.Expression, what string) (Constraint, bool)
 		return c, false
 	}
 	return c, true
-}
-
-func upperFirst(s string) string {
-	if s == "" {
-		return s
-	}
-	return strings.ToUpper(s[:1]) + s[1:]
 }
