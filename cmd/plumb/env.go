@@ -32,6 +32,7 @@ type env struct {
 	set            func() providers.Set
 	signal         func(notice io.Writer) (soft, hard context.Context, stop func())
 	noColor        bool
+	crash          func(point string) // for tests only
 }
 
 func (e *env) style() view.Style {

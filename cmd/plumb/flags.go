@@ -2,9 +2,10 @@ package main
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/urfave/cli/v3"
+
+	"plumb/lang/config"
 )
 
 // The flags that several verbs share, each declared once.
@@ -13,10 +14,11 @@ func jsonFlag() cli.Flag {
 	return &cli.BoolFlag{Name: "json", Usage: "print JSON for programs instead of text"}
 }
 
-func varFlags() []cli.Flag {
+// varFlags collect into one list, which stands in for the values.
+func varFlags(into *[]config.ValueArg) []cli.Flag {
 	return []cli.Flag{
-		&cli.StringSliceFlag{Name: "var", Usage: "set a root variable: `NAME=VALUE`; may be given several times"},
-		&cli.StringSliceFlag{Name: "var-file", Usage: "read root variables from `FILE` (HCL, or JSON when it ends in .json); may be given several times"},
+		&cli.GenericFlag{Name: "var", Value: &valueFlag{into: into}, Usage: "set a root variable: `NAME=VALUE`; may be given several times"},
+		&cli.GenericFlag{Name: "var-file", Value: &valueFlag{into: into, file: true}, Usage: "read root variables from `FILE` (HCL, or JSON when it ends in .json); may be given several times"},
 	}
 }
 
@@ -36,8 +38,8 @@ func parallelFlag() cli.Flag {
 }
 
 // planFlags bend what is planned.
-func planFlags() []cli.Flag {
-	return append(varFlags(),
+func planFlags(into *[]config.ValueArg) []cli.Flag {
+	return append(varFlags(into),
 		&cli.StringSliceFlag{Name: "target", Usage: "only `ADDRESS` (a resource, an instance or a module) and what it depends on; may be given several times"},
 		&cli.StringSliceFlag{Name: "replace", Usage: "replace the instance `ADDRESS` even if nothing about it changes; may be given several times"},
 		&cli.BoolFlag{Name: "refresh", Value: true, Usage: "read the world first; -refresh=false trusts the state"},
@@ -58,5 +60,3 @@ func benchFlags() []cli.Flag {
 		&cli.StringSliceFlag{Name: "bench", Usage: "run only benchmark `NAME`; may be given several times"},
 	}
 }
-
-func lockTimeout(c *cli.Command) time.Duration { return c.Duration("lock-timeout") }

@@ -6,11 +6,13 @@ import (
 
 	"github.com/urfave/cli/v3"
 
+	"plumb/lang/config"
 	"plumb/stages/session"
 	"plumb/stages/view"
 )
 
 func snapshotCommand(e *env) *cli.Command {
+	var vars []config.ValueArg
 	return &cli.Command{
 		Name:  "snapshot",
 		Usage: "write a fingerprint of the hosts, or compare two",
@@ -21,7 +23,7 @@ links, namespaces, drivers, processes. It reads every host of the configuration;
 
 Exit status: 0 done or identical, 1 error, 2 different.`,
 		ArgsUsage: "[-compare FILE FILE]",
-		Flags: append(varFlags(),
+		Flags: append(varFlags(&vars),
 			&cli.StringFlag{Name: "out", Usage: "write the snapshot to `FILE` instead of printing it"},
 			&cli.BoolFlag{Name: "compare", Usage: "compare two snapshot files"},
 		),
@@ -48,13 +50,13 @@ Exit status: 0 done or identical, 1 error, 2 different.`,
 			if err := noArgs(c); err != nil {
 				return err
 			}
-			s, diags := e.open(c, session.MayBeEmpty)
+			s, diags := e.open(&vars, session.MayBeEmpty)
 			if diags.HasErrors() {
-				return e.failIn(s, diags)
+				return e.fail(diags, s.Sources())
 			}
 			snap, diags := s.Snapshot(ctx)
 			if diags.HasErrors() {
-				return e.failIn(s, diags)
+				return e.fail(diags, s.Sources())
 			}
 			if out := c.String("out"); out != "" {
 				return session.WriteSnapshot(e.path(out), snap)

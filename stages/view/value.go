@@ -110,3 +110,6 @@ func empty(v any) bool {
 	}
 	return false
 }
+
+// JSONValue writes a JSON document as HCL would, on one line.
+func JSONValue(raw json.RawMessage) string { return inline(decode(raw)) }

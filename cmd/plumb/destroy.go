@@ -1,0 +1,70 @@
+package main
+
+import (
+	"context"
+
+	"github.com/urfave/cli/v3"
+
+	"plumb/lang/config"
+	"plumb/stages/session"
+)
+
+func destroyCommand(e *env) *cli.Command {
+	var vars []config.ValueArg
+	return &cli.Command{
+		Name:  "destroy",
+		Usage: "take everything down and put every host back as it was found",
+		Description: `Works from the state: it needs no configuration. Objects are deleted in the reverse of the order in which they depend on one another, settings
+get back the values that were found before the first apply. What is gone already is fine; a second destroy does nothing.
+
+Exit status: 0 done, 1 error, 130 interrupted.`,
+		Flags: append(append(append(varFlags(&vars), lockFlags()...), viewFlags()...), jsonFlag(), parallelFlag(),
+			&cli.BoolFlag{Name: "auto-approve", Usage: "do not ask"},
+			&cli.StringSliceFlag{Name: "target", Usage: "only `ADDRESS` and what depends on it; may be given several times"},
+			&cli.BoolFlag{Name: "refresh", Value: true, Usage: "read the world first; -refresh=false trusts the state"},
+		),
+		Action: func(_ context.Context, c *cli.Command) error {
+			if err := noArgs(c); err != nil {
+				return err
+			}
+			if err := e.mayAsk(c); err != nil {
+				return err
+			}
+			targets, err := parseTargets("target", c.StringSlice("target"))
+			if err != nil {
+				return err
+			}
+			w, err := e.begin(c, &vars, true, "destroy")
+			if err != nil {
+				return err
+			}
+			defer w.end()
+			return w.destroy(session.PlanArgs{Destroy: true, Targets: targets, Refresh: c.Bool("refresh"), Parallelism: c.Int("parallelism")}, c.Bool("auto-approve"))
+		},
+	}
+}
+
+// destroy plans the destruction, asks, and does it.
+func (w *work) destroy(args session.PlanArgs, approved bool) error {
+	if w.as.Absent || len(w.as.State.Instances) == 0 {
+		if err := w.s.SweepAll(w.soft, w.as); err != nil {
+			return w.p.show(w.s, errorDiags("A generator of an earlier run cannot be ended", err))
+		}
+		w.p.text("Nothing to destroy.\n")
+		return nil
+	}
+	res, err := w.plan(args)
+	if err != nil {
+		return err
+	}
+	defer res.Hosts.Close()
+	w.showPlan(res.Plan)
+	if changes(res.Plan) && !approved {
+		yes, err := w.p.ask("Do you really want to destroy this?")
+		if err != nil || !yes {
+			w.p.text("Nothing was changed.\n")
+			return status(exitError)
+		}
+	}
+	return w.apply(res.Plan, res.Hosts)
+}
