@@ -33,16 +33,8 @@ func (v *valueFlag) String() string { return "" }
 
 func (v *valueFlag) Get() any { return *v.into }
 
-// open opens the session of the working directory.
+// open opens the session of the working directory. vars: nil for none.
 func (e *env) open(vars *[]config.ValueArg, empty session.Emptiness) (*session.Session, hcl.Diagnostics) {
-	who := "unknown"
-	if u, err := user.Current(); err == nil {
-		who = u.Username
-	}
-	hostname, err := os.Hostname()
-	if err != nil {
-		hostname = "unknown"
-	}
 	var given []config.ValueArg
 	if vars != nil {
 		for _, v := range *vars {
@@ -52,9 +44,21 @@ func (e *env) open(vars *[]config.ValueArg, empty session.Emptiness) (*session.S
 			given = append(given, v)
 		}
 	}
-	return session.Open(session.Env{
-		Dir: e.dir, Version: version, Now: e.now, Providers: e.set(), Environ: e.environ(), User: who, Hostname: hostname, PID: e.pid, Crash: e.crash,
-	}, given, empty)
+	return session.Open(e.sessionEnv(), given, empty)
+}
+
+func (e *env) sessionEnv() session.Env {
+	env := session.Env{
+		Dir: e.dir, Version: version, Now: e.now, Providers: e.set(), Environ: e.environ(), PID: e.pid, Crash: e.crash,
+		User: "unknown", Hostname: "unknown",
+	}
+	if u, err := user.Current(); err == nil {
+		env.User = u.Username
+	}
+	if h, err := os.Hostname(); err == nil {
+		env.Hostname = h
+	}
+	return env
 }
 
 // printer writes diagnostics, as text to standard error or as JSON events to standard output.

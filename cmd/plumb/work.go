@@ -31,20 +31,34 @@ func (e *env) begin(c *cli.Command, vars *[]config.ValueArg, emptyOK bool, opera
 	w := &work{c: c, p: e.printer(c)}
 	s, diags := e.open(vars, session.Emptiness(emptyOK))
 	w.s = s
-	err := w.p.show(w.s, diags)
-	if err != nil {
+	if err := w.p.show(w.s, diags); err != nil {
 		return nil, err
 	}
-	w.soft, w.hard, w.stop = e.signal(e.stderr)
-	timeout := c.Duration("lock-timeout")
-	if w.as, err = w.s.Lock(w.soft, timeout, operation); err != nil {
+	return w, w.lock(operation)
+}
+
+// beginSaved is begin with the configuration of a plan file.
+func (e *env) beginSaved(c *cli.Command, path, operation string) (*work, *plan.Plan, error) {
+	w := &work{c: c, p: e.printer(c)}
+	s, p, diags := session.OpenSaved(e.sessionEnv(), path)
+	w.s = s
+	if err := w.p.show(w.s, diags); err != nil {
+		return nil, nil, err
+	}
+	return w, p, w.lock(operation)
+}
+
+func (w *work) lock(operation string) error {
+	var err error
+	w.soft, w.hard, w.stop = w.p.signal(w.p.stderr)
+	if w.as, err = w.s.Lock(w.soft, w.c.Duration("lock-timeout"), operation); err != nil {
 		w.stop()
-		return nil, w.p.show(w.s, errorDiags("The state cannot be used", err))
+		return w.p.show(w.s, errorDiags("The state cannot be used", err))
 	}
 	if f := w.as.Folded; f.Plan != "" && !f.Stale {
 		w.p.text("An earlier run was cut off. Taken over from its journal: %d finished steps, %d in doubt.\n", f.Steps, len(f.InDoubt))
 	}
-	return w, nil
+	return nil
 }
 
 func (w *work) end() {
