@@ -62,7 +62,7 @@ func (e *Evaluator) evaluate(mod *moduleInst, r *config.Resource, exp expansion,
 		}
 		n := e.nodes[nodeID{module: mod.cfg, kind: nodeResource, name: r.Addr.Local()}]
 		var more hcl.Diagnostics
-		if perInstance(n.bodyRefs) {
+		if exp.isSingle() || perInstance(n.bodyRefs) {
 			inst.Desired, more = s.decode(r.Body, info, n.bodyRefs)
 		} else {
 			// The same for every instance: decoded once in a module instance.

@@ -27,6 +27,8 @@ var anyKey = addrs.IntKey(math.MaxInt)
 
 var single = expansion{keys: []addrs.Key{{}}}
 
+func (x expansion) isSingle() bool { return !x.count && x.each == nil && !x.unknown }
+
 func (x expansion) has(k addrs.Key) bool {
 	switch {
 	case x.unknown:
@@ -62,7 +64,7 @@ func (x expansion) collect(one func(addrs.Key) (cty.Value, hcl.Diagnostics)) (ct
 		_, diags := one(anyKey)
 		return cty.DynamicVal, diags
 	}
-	if !x.count && x.each == nil {
+	if x.isSingle() {
 		return one(addrs.Key{})
 	}
 	var diags hcl.Diagnostics
@@ -250,7 +252,7 @@ func (s scope) expandCount(expr hcl.Expression) (expansion, hcl.Diagnostics) {
 }
 
 // maxInstances ends a count that is a mistake before it takes all memory.
-const maxInstances = 1_000_000
+const maxInstances = 100_000
 
 func (s scope) expandForEach(expr hcl.Expression) (expansion, hcl.Diagnostics) {
 	v, ctx, diags := s.evalRefs(expr, parseRefs(expr.Variables()))

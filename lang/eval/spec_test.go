@@ -26,7 +26,7 @@ var update = flag.Bool("update", false, "rewrite the want sections of testdata")
 // TestSpec runs every archive of testdata: its files are a configuration, its section "values" gives root variables, and its
 // section "want" is what the evaluator says about it. The comment chooses what references to resources see:
 //
-//	mode: validate  nothing is known of the world; Validate (the default)
+//	mode: validate  nothing is known of the world, nor variables when there is no section "values"; Validate (the default)
 //	mode: plan      computed attributes are unknown
 //	mode: apply     computed strings are the address, computed numbers 7, facts {cores = 8}
 func TestSpec(t *testing.T) {
@@ -44,7 +44,8 @@ func runSpec(t *testing.T, name string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sources, values, want := map[string][]byte{}, map[string]cty.Value{}, -1
+	sources, want := map[string][]byte{}, -1
+	var values map[string]cty.Value
 	for i, f := range ar.Files {
 		switch f.Name {
 		case "want":
