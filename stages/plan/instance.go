@@ -24,8 +24,9 @@ type pass struct {
 	order []*node // as they were planned: what is referred to comes first
 	diags hcl.Diagnostics
 	deps  map[addrs.Resource][]eval.Dependency
-	// expanded are the instances by static resource.
+	// By static resource: its instances, and what the state is to record as its dependencies.
 	expanded map[addrs.Resource][]addrs.Instance
+	recorded map[addrs.Resource][]string
 }
 
 // node is one configured instance in a pass.
@@ -162,10 +163,10 @@ func (ps *pass) planManaged(n *node, sensitive [][]string) {
 		c.Changed = diff(b, prior, planned, n.desired)
 	case doubt:
 		c.Action, c.Reason = Update, WasInDoubt
+	case isLost && ps.onlyVolatile(n, prior, changed):
+		c.Action, c.Reason = Reapply, LostBy
 	case len(changed) > 0:
 		c.Action = Update
-	case isLost:
-		c.Action, c.Reason = Reapply, LostBy
 	}
 	if isLost && (c.Action == Update || c.Action == Reapply) {
 		c.LostBy, c.LostWhy = lost.by, lost.why
@@ -185,6 +186,15 @@ func (ps *pass) planManaged(n *node, sensitive [][]string) {
 	if err := ps.encode(c, b, prior, planned, sensitive); err != nil {
 		n.fail(ps, errorAt(n.inst.Config.Range.Ptr(), "Value cannot be kept", "%s: %s.", n.addr, err))
 	}
+}
+
+// onlyVolatile says that nothing changes but what any change of the instance changes.
+func (ps *pass) onlyVolatile(n *node, prior cty.Value, changed []AttrChange) bool {
+	b := &n.schema.Block
+	anyway := diff(b, prior, unsettle(b, n.desired, prior), n.desired)
+	return !slices.ContainsFunc(changed, func(a AttrChange) bool {
+		return !slices.ContainsFunc(anyway, func(v AttrChange) bool { return slices.Equal(a.Path, v.Path) })
+	})
 }
 
 // propose is the plan of an instance against prior: by the schema, then by the provider where it has a word in it. false: it failed, and
@@ -263,7 +273,9 @@ func preventDestroy(a addrs.Instance, at *hcl.Range, why string) *hcl.Diagnostic
 	return errorAt(at, "Instance cannot be destroyed", "%s %s. Its lifecycle has prevent_destroy = true: take that out, or leave the instance as it is.", a, why)
 }
 
-// encode writes the values of a change. Both are unmarked; null becomes nothing.
+// encode writes the values of a change. Both are unmarked; null becomes nothing. What is unknown or sensitive inside an attribute of dynamic
+// type makes the whole attribute so: JSON wraps such values with their type, and a view that followed the path into the wrapper would miss
+// the secret.
 func (p *planner) encode(c *Change, b *schema.Block, before, after cty.Value, sensitive [][]string) error {
 	ty := p.typeOf(b)
 	if !before.IsNull() {
@@ -278,16 +290,20 @@ func (p *planner) encode(c *Change, b *schema.Block, before, after cty.Value, se
 		if err != nil {
 			return fmt.Errorf("after: %w", err)
 		}
-		c.After, c.Unknown = e.JSON, paths(e.Unknown)
+		c.After, c.Unknown = e.JSON, wholeDynamic(e.Unknown, ty)
 	}
-	c.Sensitive = paths(sensitive)
+	c.Sensitive = wholeDynamic(sensitive, ty)
 	return nil
 }
 
-func paths(in [][]string) []Path {
+// wholeDynamic cuts paths off where they enter a value of dynamic type.
+func wholeDynamic(in [][]string, ty cty.Type) []Path {
 	var out []Path
 	for _, p := range in {
+		if cp, err := value.ToCty(p, ty); err == nil {
+			p = value.PathOf(cp)
+		}
 		out = append(out, p)
 	}
-	return out
+	return slices.CompactFunc(out, func(a, b Path) bool { return slices.Equal(a, b) })
 }

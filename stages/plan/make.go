@@ -139,7 +139,7 @@ func (p *planner) evaluator(resolve func(addrs.Instance) (cty.Value, hcl.Diagnos
 }
 
 func (p *planner) newPass() *pass {
-	return &pass{planner: p, nodes: map[addrs.Instance]*node{}, deps: map[addrs.Resource][]eval.Dependency{}, expanded: map[addrs.Resource][]addrs.Instance{}}
+	return &pass{planner: p, nodes: map[addrs.Instance]*node{}, deps: map[addrs.Resource][]eval.Dependency{}, expanded: map[addrs.Resource][]addrs.Instance{}, recorded: map[addrs.Resource][]string{}}
 }
 
 // converge evaluates until no further change is found to take the effect of others away: what is lost grows with each pass, so it ends.
@@ -215,9 +215,7 @@ func (ps *pass) changes() []*Change {
 			continue
 		}
 		c := &n.change
-		for _, d := range ps.dependencies(n.addr.Resource) {
-			c.DependsOn = append(c.DependsOn, d.Resource.String())
-		}
+		c.DependsOn = ps.recordedDependencies(n.addr.Resource)
 		out = append(out, c)
 	}
 	ps.forceCreateBeforeDestroy()
@@ -225,6 +223,35 @@ func (ps *pass) changes() []*Change {
 	slices.SortFunc(out, func(a, b *Change) int {
 		return cmp.Or(a.Addr.Compare(b.Addr), boolCompare(a.Deposed, b.Deposed), cmp.Compare(a.DeposedAt, b.DeposedAt))
 	})
+	return out
+}
+
+// recordedDependencies are the managed resources that the state records for a later destroy: those that r depends on directly or through data
+// sources, which the state does not hold.
+func (ps *pass) recordedDependencies(r addrs.Resource) []string {
+	r = r.Static()
+	if out, ok := ps.recorded[r]; ok {
+		return out
+	}
+	var out []string
+	seen := map[addrs.Resource]bool{r: true}
+	var walk func(addrs.Resource)
+	walk = func(r addrs.Resource) {
+		for _, d := range ps.dependencies(r) {
+			switch {
+			case seen[d.Resource]:
+				continue
+			case d.Resource.Mode == addrs.Data:
+				walk(d.Resource)
+			default:
+				out = append(out, d.Resource.String())
+			}
+			seen[d.Resource] = true
+		}
+	}
+	walk(r)
+	slices.Sort(out)
+	ps.recorded[r] = out
 	return out
 }
 

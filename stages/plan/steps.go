@@ -231,7 +231,7 @@ func (s *stepper) stoodOn(u addrs.Resource) []addrs.Resource {
 	}
 	s.below[u] = nil
 	var out []addrs.Resource
-	for _, r := range s.recorded(u) {
+	for _, r := range s.stands(u) {
 		list := []addrs.Resource{r}
 		if len(s.of[down][r]) == 0 {
 			list = s.stoodOn(r)
@@ -246,8 +246,8 @@ func (s *stepper) stoodOn(u addrs.Resource) []addrs.Resource {
 	return out
 }
 
-// recorded lists the resources of the state that u's instances depended on directly.
-func (s *stepper) recorded(u addrs.Resource) []addrs.Resource {
+// stands lists the resources of the state that u's instances depended on directly.
+func (s *stepper) stands(u addrs.Resource) []addrs.Resource {
 	var deps, out []addrs.Resource
 	for _, e := range s.old[u.Static()] {
 		if e.inst.Addr.Resource == u {
@@ -281,7 +281,7 @@ func (s *stepper) release(changes []*Change) {
 		if len(users[u]) == 0 {
 			continue
 		}
-		for _, r := range s.recorded(u) {
+		for _, r := range s.stands(u) {
 			gone := s.plainDeletes(r)
 			if len(gone) > 0 && !s.anyReached(s.of[up][u], gone) {
 				s.wait(gone, up, u, reference)

@@ -97,3 +97,30 @@ func transformAll(v cty.Value, path []string, visit func(cty.Value, []string) (c
 	}
 	return elems
 }
+
+// Unknown makes the parts that the paths lead to unknown again: the reverse of what Encode took out. The value is unmarked. A path that leads
+// nowhere makes the nearest part above it unknown.
+func Unknown(v cty.Value, paths [][]string) cty.Value {
+	for _, p := range paths {
+		v = unknownAt(v, p)
+	}
+	return v
+}
+
+func unknownAt(v cty.Value, path []string) cty.Value {
+	if len(path) == 0 || !v.IsKnown() || v.IsNull() {
+		return cty.UnknownVal(v.Type())
+	}
+	if _, ok := At(v, path[:1]); !ok {
+		return cty.UnknownVal(v.Type())
+	}
+	return transform(v, nil, func(part cty.Value, at []string) (cty.Value, bool) {
+		switch {
+		case len(at) == 0:
+			return part, false
+		case at[0] == path[0]:
+			return unknownAt(part, path[1:]), true
+		}
+		return part, true
+	})
+}
