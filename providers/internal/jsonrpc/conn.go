@@ -3,7 +3,6 @@
 package jsonrpc
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -22,9 +21,8 @@ type Notify func(method string, params json.RawMessage)
 
 // Conn is one connection. It is safe for concurrent use; calls are answered in whatever order the other side chooses.
 type Conn struct {
-	conn   net.Conn
+	out    *writer
 	notify Notify
-	sends  chan struct{} // a lock that a context can give up waiting for
 
 	mu      sync.Mutex
 	next    int64
@@ -58,8 +56,8 @@ func (e *Error) Error() string { return fmt.Sprintf("%s: %s", e.Method, e.Text()
 
 // New starts to read from c and owns it. notify may be nil. Close ends it.
 func New(c net.Conn, notify Notify) *Conn {
-	rc := &Conn{conn: c, notify: notify, sends: make(chan struct{}, 1), pending: map[int64]chan reply{}, done: make(chan struct{})}
-	go rc.read()
+	rc := &Conn{out: newWriter(c), notify: notify, pending: map[int64]chan reply{}, done: make(chan struct{})}
+	go rc.read(c)
 	return rc
 }
 
@@ -68,7 +66,7 @@ func (c *Conn) Close() error {
 	c.mu.Lock()
 	c.closed = true
 	c.mu.Unlock()
-	err := c.conn.Close()
+	err := c.out.conn.Close()
 	<-c.done
 	return err
 }
@@ -77,12 +75,14 @@ func (c *Conn) Close() error {
 func (c *Conn) Done() <-chan struct{} { return c.done }
 
 // Call sends a request and waits for its reply, whose result it returns. An error member that is not null comes back as an *Error.
-// When ctx ends while the reply is awaited, the reply is dropped when it comes and the connection stays usable: whether the other side
-// did what was asked is not known. When ctx ends while the request is being written, the connection is closed, since half a message
-// may be out.
+// When ctx ends first, the reply is dropped when it comes, and the connection stays usable: whether the other side did what was asked is
+// not known. A context that has ended already sends nothing.
 func (c *Conn) Call(ctx context.Context, method string, params ...any) (json.RawMessage, error) {
 	if params == nil {
 		params = []any{}
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("%s: %w", method, err)
 	}
 	answer := make(chan reply, 1)
 	c.mu.Lock()
@@ -100,7 +100,7 @@ func (c *Conn) Call(ctx context.Context, method string, params ...any) (json.Raw
 		c.mu.Unlock()
 	}()
 
-	if err := c.send(ctx, map[string]any{"method": method, "params": params, "id": id}); err != nil {
+	if err := c.out.send(map[string]any{"method": method, "params": params, "id": id}); err != nil {
 		return nil, fmt.Errorf("send %s: %w", method, err)
 	}
 	select {
@@ -117,39 +117,6 @@ func (c *Conn) Call(ctx context.Context, method string, params ...any) (json.Raw
 	}
 }
 
-func (c *Conn) send(ctx context.Context, msg any) error {
-	b, err := encode(msg)
-	if err != nil {
-		return err
-	}
-	select {
-	case c.sends <- struct{}{}:
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	defer func() { <-c.sends }()
-	stop := context.AfterFunc(ctx, func() { _ = c.conn.Close() })
-	defer stop()
-	if _, err := c.conn.Write(b); err != nil {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		return err
-	}
-	return nil
-}
-
-// encode leaves <, > and & as they are: flows and paths are read by people in logs.
-func encode(msg any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(msg); err != nil {
-		return nil, err
-	}
-	return b.Bytes(), nil
-}
-
 // message is any of request, notification and reply.
 type message struct {
 	Method *string         `json:"method"`
@@ -159,9 +126,10 @@ type message struct {
 	ID     json.RawMessage `json:"id"`
 }
 
-func (c *Conn) read() {
-	err := c.readAll()
-	_ = c.conn.Close()
+func (c *Conn) read(conn net.Conn) {
+	err := c.readAll(conn)
+	_ = conn.Close()
+	c.out.wait()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
@@ -182,8 +150,8 @@ func (c *Conn) read() {
 	close(c.done)
 }
 
-func (c *Conn) readAll() error {
-	dec := NewDecoder(c.conn, Limit)
+func (c *Conn) readAll(conn net.Conn) error {
+	dec := NewDecoder(conn, Limit)
 	for {
 		raw, err := dec.Next()
 		if err != nil {
@@ -201,9 +169,8 @@ func (c *Conn) readAll() error {
 				c.notify(*m.Method, m.Params)
 			}
 		default:
-			// ovsdb-server probes an idle client with echo and hangs up without an answer (RFC 7047 section 4.1.11). A
-			// server that does not read while it probes would block us here; it would not get the answer in any way.
-			if err := c.send(context.Background(), response(m)); err != nil {
+			// ovsdb-server probes an idle client with echo and hangs up without an answer (RFC 7047 section 4.1.11).
+			if err := c.out.send(response(m)); err != nil {
 				return err
 			}
 		}

@@ -150,7 +150,7 @@ func TestCancelKeepsTheConnection(t *testing.T) {
 	}
 }
 
-func TestCancelWhileWritingCloses(t *testing.T) {
+func TestCancelWhileWriting(t *testing.T) {
 	c, p := pair(t, nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
@@ -161,10 +161,46 @@ func TestCancelWhileWritingCloses(t *testing.T) {
 	if _, err := c.Call(ctx, "stuck"); !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
-	<-c.Done()
-	if _, err := c.Call(t.Context(), "after"); err == nil {
-		t.Fatal("a call went through a broken connection")
+	if _, err := c.Call(ctx, "cancelled before"); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
 	}
+	if err := c.Close(); err != nil { // does not hang
+		t.Fatal(err)
+	}
+	<-c.Done()
+}
+
+func TestServe(t *testing.T) {
+	client, server := net.Pipe()
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		jsonrpc.Serve(server, func(p *jsonrpc.Peer, method string, params json.RawMessage, reply func(result, fault any)) {
+			switch method {
+			case "fail":
+				reply(nil, "refused")
+			case "exit":
+				reply("bye", nil)
+				p.Close()
+			default:
+				p.Notify("seen", method)
+				reply(params, nil)
+			}
+		})
+	}()
+	seen := make(chan string, 1)
+	c := jsonrpc.New(client, func(_ string, params json.RawMessage) { seen <- string(params) })
+	if res, err := c.Call(t.Context(), "m", "<a&b>"); err != nil || string(res) != `["<a&b>"]` || <-seen != `["m"]` {
+		t.Fatal(string(res), err)
+	}
+	if _, err := c.Call(t.Context(), "fail"); err == nil || err.Error() != "fail: refused" {
+		t.Fatal(err)
+	}
+	if res, err := c.Call(t.Context(), "exit"); err != nil || string(res) != `"bye"` {
+		t.Fatal(string(res), err)
+	}
+	<-served
+	_ = c.Close()
 }
 
 func TestEnds(t *testing.T) {
