@@ -27,7 +27,7 @@ func (s scope) decode(body hcl.Body, info *blockInfo, refs []ref) (cty.Value, hc
 		body = dynblock.Expand(body, ctx)
 	}
 	v, more := hcldec.Decode(body, info.spec, ctx)
-	more = sorted(more) // hcldec goes through its specification in no order
+	more = sorted(redact(more)) // hcldec goes through its specification in no order
 	diags = append(diags, explainComputed(body, info, more)...)
 	if more.HasErrors() {
 		return cty.UnknownVal(info.ty), diags

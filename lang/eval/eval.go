@@ -3,6 +3,9 @@
 //
 // Evaluation is by demand: a value is computed when something refers to it and kept. Reference cycles are found
 // statically by New, so that demand always ends. Unknown values and marks go through as in Terraform.
+//
+// Start reading at New (new.go), then refs.go (what a reference is), index.go (the static graph), scope.go (how an expression gets
+// its context), values.go and evaluate.go (the demand). testdata says by example what the language does.
 package eval
 
 import (

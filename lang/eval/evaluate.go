@@ -2,6 +2,7 @@ package eval
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
@@ -56,7 +57,7 @@ func (e *Evaluator) evaluate(mod *moduleInst, r *config.Resource, exp expansion,
 		}
 		s := e.scopeOf(mod)
 		s.rep = exp.repetition(k)
-		diags := s.rules(r.Lifecycle.Preconditions, fmt.Sprintf("Precondition of %s is not met", inst.Addr))
+		diags := s.rules(r.Lifecycle.Preconditions, fmt.Sprintf("Precondition of %s is not met", shown(inst.Addr)))
 		if diags.HasErrors() {
 			return inst, diags
 		}
@@ -71,6 +72,9 @@ func (e *Evaluator) evaluate(mod *moduleInst, r *config.Resource, exp expansion,
 		return inst, append(diags, more...)
 	})
 }
+
+// shown is the address for a message: instances whose keys are not known while validating are [*].
+func shown(i addrs.Instance) string { return strings.ReplaceAll(i.String(), anyKey.String(), "[*]") }
 
 // perInstance says whether a body differs between the instances of its block.
 func perInstance(refs []ref) bool {
@@ -95,6 +99,6 @@ func (e *Evaluator) Postconditions(i addrs.Instance, self cty.Value) hcl.Diagnos
 	s := e.scopeOf(mod)
 	s.rep = exp.repetition(i.Key)
 	s.self = e.mark(self, e.block(&e.schemaOf(r.Addr).Block))
-	diags = append(diags, s.rules(r.Lifecycle.Postconditions, fmt.Sprintf("Postcondition of %s is not met", i))...)
+	diags = append(diags, s.rules(r.Lifecycle.Postconditions, fmt.Sprintf("Postcondition of %s is not met", shown(i)))...)
 	return Dedup(diags)
 }

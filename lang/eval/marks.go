@@ -88,11 +88,17 @@ func eachObject(v cty.Value, nesting schema.Nesting, object func(cty.Value, cty.
 		for k, ev := range vals {
 			vals[k] = object(ev, cty.IndexStep{Key: cty.StringVal(k)})
 		}
+		if !cty.CanMapVal(vals) {
+			return cty.ObjectVal(vals).WithMarks(marks)
+		}
 		return cty.MapVal(vals).WithMarks(marks)
 	}
 	vals := v.AsValueSlice()
 	for i, ev := range vals {
 		vals[i] = object(ev, cty.IndexStep{Key: cty.NumberIntVal(int64(i))})
+	}
+	if !cty.CanListVal(vals) { // attributes of any type came out different
+		return cty.TupleVal(vals).WithMarks(marks)
 	}
 	return cty.ListVal(vals).WithMarks(marks)
 }

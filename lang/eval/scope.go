@@ -5,7 +5,6 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
-	"github.com/zclconf/go-cty/cty/convert"
 
 	"plumb/lang/addrs"
 	"plumb/lang/config"
@@ -50,7 +49,7 @@ func (s scope) evalRefs(expr hcl.Expression, refs []ref) (cty.Value, *hcl.EvalCo
 	if more.HasErrors() {
 		v = cty.DynamicVal
 	}
-	return v, ctx, append(diags, more...)
+	return v, ctx, append(diags, redact(more)...)
 }
 
 // context is the evaluation context that holds what the references name.
@@ -206,17 +205,4 @@ func (e *Evaluator) EvalExpression(expr hcl.Expression) (cty.Value, hcl.Diagnost
 	}
 	v, diags := e.root().eval(expr)
 	return v, Dedup(diags)
-}
-
-// as evaluates an expression and converts its value.
-func (s scope) as(expr hcl.Expression, ty cty.Type) (cty.Value, hcl.Diagnostics) {
-	v, diags := s.eval(expr)
-	if diags.HasErrors() {
-		return cty.UnknownVal(ty), diags
-	}
-	out, err := convert.Convert(v, ty)
-	if err != nil {
-		return cty.UnknownVal(ty), append(diags, errorAt(expr.Range(), "Invalid value", "The value is not suitable here: %s.", conversionError(err)))
-	}
-	return out, diags
 }

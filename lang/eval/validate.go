@@ -1,6 +1,8 @@
 package eval
 
 import (
+	"fmt"
+
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
@@ -98,7 +100,7 @@ func (e *Evaluator) validateResource(module addrs.Module, name string) hcl.Diagn
 				s := e.scopeOf(mod)
 				s.rep = exp.repetition(k)
 				s.self = e.mark(unknownComputed(inst.Desired, &sch.Block), e.block(&sch.Block))
-				diags = append(diags, s.rules(r.Lifecycle.Postconditions, "Postcondition of "+inst.Addr.String()+" is not met")...)
+				diags = append(diags, s.rules(r.Lifecycle.Postconditions, fmt.Sprintf("Postcondition of %s is not met", shown(inst.Addr)))...)
 			}
 		}
 	}
