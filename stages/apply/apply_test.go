@@ -327,6 +327,22 @@ func TestDeposedThatCannotGoIsTriedAgain(t *testing.T) {
 	}
 }
 
+func TestDeposedThatIsTheNewOneStays(t *testing.T) {
+	r := newRig(t, item{addr: "box.a", host: "dut", cbd: true, want: attrs("name", "a1")})
+	r.must(false)
+	r.w.fail = map[string]error{"a1": errors.New("busy")}
+	r.b.items[0].want = attrs("name", "a2")
+	r.apply(false)
+	// Back: what is deposed has the name of what is made, and the create takes it over.
+	r.w.fail = nil
+	r.b.items[0].want = attrs("name", "a1")
+	res := r.must(false)
+	if _, err := os.Stat(filepath.Join(r.w.dir, "box-a1")); err != nil || len(res.State.Instances) != 1 {
+		t.Errorf("%v, %d instances", err, len(res.State.Instances))
+	}
+	r.noChanges()
+}
+
 func TestPostcondition(t *testing.T) {
 	items := standard()[:3]
 	items[1].post = func(self cty.Value) hcl.Diagnostics {

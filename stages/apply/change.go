@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
+	"plumb/lang/schema"
 	"plumb/providers"
 	"plumb/stages/internal/value"
 	"plumb/stages/plan"
@@ -69,9 +70,9 @@ func (r *runner) prepareChange(ctx context.Context, s plan.Step) (*job, hcl.Diag
 	j.req.Reapply = s.Action == plan.Reapply || c.LostBy != ""
 	sensitive := paths(c.Sensitive)
 
-	describe(j.doubt, c)
+	r.describe(j.doubt, c)
 	var diags hcl.Diagnostics
-	if schema := j.typ.Schema(); r.eval != nil && dependsOnConfig(&schema.Block, c.Unknown) {
+	if r.eval != nil && dependsOnConfig(&j.typ.Schema().Block, c.Unknown) {
 		var more [][]string
 		var evalDiags hcl.Diagnostics
 		more, evalDiags = r.fillIn(ctx, j)
@@ -91,12 +92,12 @@ func (r *runner) prepareChange(ctx context.Context, s plan.Step) (*job, hcl.Diag
 // newJob is the part that all steps have in common.
 func (r *runner) newJob(ctx context.Context, s plan.Step, op state.Op) (*job, error) {
 	typ := r.resources[s.Addr.Resource.Type]
-	schema := typ.Schema()
+	sch := typ.Schema()
 	host, err := r.host(ctx, s.Host)
 	if err != nil {
 		return nil, err
 	}
-	j := &job{step: s, typ: typ, ty: schema.Block.ImpliedType(), op: op, subject: r.rangeOf(s)}
+	j := &job{step: s, typ: typ, ty: sch.Block.ImpliedType(), op: op, subject: r.rangeOf(s)}
 	r.mu.Lock()
 	j.prior = r.draft.Current(s.Addr)
 	r.mu.Unlock()
@@ -105,7 +106,7 @@ func (r *runner) newJob(ctx context.Context, s plan.Step, op state.Op) (*job, er
 		Mark: providers.Mark{Testbed: r.lineage, Address: s.Addr.String()},
 		Log:  func(line string) { r.tell(func(e Events) { e.StepProgress(s, line) }) },
 	}
-	j.doubt = &state.Instance{Addr: s.Addr, Host: s.Host, SchemaVersion: schema.Version}
+	j.doubt = &state.Instance{Addr: s.Addr, Host: s.Host, SchemaVersion: sch.Version}
 	if j.prior != nil {
 		// Also for a create: it finishes one that was cut off, and what that found first is what has to be put back.
 		j.req.Undo = j.prior.Undo
@@ -154,11 +155,7 @@ func (r *runner) remove(ctx context.Context, s plan.Step) (diags hcl.Diagnostics
 		return r.failure(&job{step: s}, "cannot be destroyed", err), false
 	}
 	if s.Deposed {
-		at := s.DeposedAt
-		if at == 0 {
-			at = r.serial
-		}
-		j.prior = r.deposedIn(s, at)
+		j.prior = r.deposedIn(s, r.deposedAt(s))
 	}
 	if j.prior == nil {
 		return diags, false // an earlier run has done it
@@ -174,11 +171,33 @@ func (r *runner) remove(ctx context.Context, s plan.Step) (diags hcl.Diagnostics
 	if err != nil {
 		return r.failure(j, "cannot be destroyed", err), false
 	}
+	if s.Deposed {
+		one, err := r.oneObject(j)
+		if err != nil {
+			return r.failure(j, "cannot be destroyed", err), false
+		}
+		if one {
+			diags = r.forget(s)
+			if s.DeposedAt == 0 {
+				diags = append(diags, &hcl.Diagnostic{Severity: hcl.DiagWarning, Summary: s.Addr.String() + " was not replaced",
+					Detail: "It has create_before_destroy, and the new object is the old one: nothing that tells objects apart differs. Change its name, or leave create_before_destroy out.", Subject: j.subject})
+			}
+			return diags, false
+		}
+	}
 	j.req.Planned, j.promised = cty.NullVal(j.ty), cty.NullVal(j.ty)
 	j.req.Undo = j.prior.Undo
 	doubt := *j.prior
 	j.doubt = &doubt
 	return r.run(ctx, j, nil)
+}
+
+// deposedAt is the serial of the run that deposed what the step is about; 0 for a current instance.
+func (r *runner) deposedAt(s plan.Step) uint64 {
+	if s.Deposed && s.DeposedAt == 0 {
+		return r.serial
+	}
+	return s.DeposedAt
 }
 
 func (r *runner) deposedIn(s plan.Step, at uint64) *state.Instance {
@@ -190,6 +209,29 @@ func (r *runner) deposedIn(s plan.Step, at uint64) *state.Instance {
 		}
 	}
 	return nil
+}
+
+// oneObject says whether a deposed object and the current one of the same address are one in the world: nothing differs that cannot be
+// changed, nor what the provider computed. A create adopts what carries our mark, so destroying the old one would destroy the new.
+func (r *runner) oneObject(j *job) (bool, error) {
+	r.mu.Lock()
+	current := r.draft.Current(j.step.Addr)
+	r.mu.Unlock()
+	if current == nil {
+		return false, nil
+	}
+	now, err := value.Decode(current.Attributes, j.ty)
+	if err != nil {
+		return false, err
+	}
+	for name, a := range j.typ.Schema().Block.Attributes {
+		old, now := j.req.Prior.GetAttr(name), now.GetAttr(name)
+		identifies := a.Cost == schema.Replace || a.Computed && !a.Volatile && !old.IsNull() && !now.IsNull()
+		if identifies && !value.Same(a, old, now) && !(old.IsNull() && now.IsNull()) {
+			return false, nil
+		}
+	}
+	return true, nil
 }
 
 // run is intent, Apply, check, outcome.
@@ -330,7 +372,7 @@ func (r *runner) accept(j *job, got cty.Value, sensitive [][]string) hcl.Diagnos
 
 // forget takes an instance out of the state alone.
 func (r *runner) forget(s plan.Step) hcl.Diagnostics {
-	out := state.Outcome{Step: s.ID, Op: state.OpForget, Addr: s.Addr, Deposed: s.Deposed, DeposedAt: s.DeposedAt}
+	out := state.Outcome{Step: s.ID, Op: state.OpForget, Addr: s.Addr, Deposed: s.Deposed, DeposedAt: r.deposedAt(s)}
 	r.mu.Lock()
 	r.draft.Conclude(&out, r.serial)
 	r.mu.Unlock()

@@ -13,8 +13,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/zclconf/go-cty/cty"
-
-	"plumb/providers"
 )
 
 // The crash test runs this test binary again as a Plumb that is killed with SIGKILL at the n-th of the points that the store, the journal, the run and
@@ -28,51 +26,80 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// stages of a testbed's life in the crash test.
-func crashBed(version string, set *providers.Set) *testbed {
-	b := &testbed{set: set, outputs: map[string]string{"id": "box.b.id"}}
-	knob := func(value string) item {
-		return item{addr: "knob.k", host: "dut", want: attrs("name", "k", "value", value)}
-	}
-	ref := func(name, to string) func(func(string) cty.Value) map[string]cty.Value {
-		return func(get func(string) cty.Value) map[string]cty.Value {
-			return map[string]cty.Value{"name": cty.StringVal(name), "content": get(to)}
-		}
-	}
-	note := item{addr: "note.n", needs: []string{"box.b"}, want: func(get func(string) cty.Value) map[string]cty.Value {
-		return map[string]cty.Value{"input": get("box.b.id")}
-	}}
-	switch version {
-	case "first":
-		b.items = []item{knob("5"), {addr: "box.a", host: "dut", needs: []string{"knob.k"}, want: attrs("name", "a", "content", "A")},
-			{addr: "box.b", host: "dut", needs: []string{"box.a"}, want: ref("b", "box.a.id")}, note,
-			{addr: "box.old", host: "dut", want: attrs("name", "old")}}
-	case "second": // updates, a replace of each kind, one that goes and one that comes
-		b.items = []item{knob("6"), {addr: "box.a", host: "dut", needs: []string{"knob.k"}, want: attrs("name", "a", "content", "AA")},
-			{addr: "box.b", host: "dut", cbd: true, needs: []string{"box.a"}, want: ref("bb", "box.a.id")}, note,
-			{addr: "box.new", host: "dut", want: attrs("name", "new")}}
-	}
-	return b
+// The testbed of the crash test in two versions. The second changes values, replaces in both ways, and has something less and something more.
+const common = `
+host "dut" {}
+
+resource "box" "b" {
+  name    = var.second ? "bb" : "b"
+  content = box.a.id
+  slot { in = box.a.id }
+  lifecycle { create_before_destroy = true }
+}
+
+resource "note" "n" {
+  input = box.b.id
+}
+
+data "look" "l" {
+  id = note.n.output
+}
+
+resource "box" "c" {
+  name    = var.second ? "cc" : "c"
+  content = "seen ${data.look.l.id}"
+}
+
+variable "second" { type = bool }
+
+output "id" { value = box.b.id }
+`
+
+var versions = map[string]string{
+	"first": common + `
+resource "knob" "k" {
+  name  = "k"
+  value = "5"
+}
+
+resource "box" "a" {
+  name       = "a"
+  content    = "A"
+  depends_on = [knob.k]
+}
+
+resource "box" "old" { name = "old" }
+`,
+	"second": common + `
+resource "knob" "k" {
+  name  = "k"
+  value = "6"
+}
+
+resource "box" "a" {
+  name       = "a"
+  content    = "AA"
+  depends_on = [knob.k]
+}
+
+resource "box" "new" { name = "new" }
+`,
 }
 
 func operate(dir, operation string, crash func(string)) error {
 	w := &world{dir: filepath.Join(dir, "world"), crash: crash}
-	b := crashBed(operation, w.set())
-	store := newStore(dir, crash)
 	ctx := context.Background()
-	s, err := Open(ctx, store, "0.2.0", 0, operation)
+	s, err := Open(ctx, newStore(dir, crash), "0.2.0", 0, operation)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	p, err := b.makePlan(s, operation == "destroy")
+	l := newLine(w.set(), versions[operation], map[string]cty.Value{"second": cty.BoolVal(operation == "second")})
+	in, err := l.plan(ctx, s)
 	if err != nil {
 		return err
 	}
-	in := Input{Plan: p, Providers: b.set, Options: Options{Now: clock, Parallelism: 1, Crash: crash}}
-	if operation != "destroy" {
-		in.Evaluator, in.Config = b.evaluator, b.config()
-	}
+	in.Options.Parallelism, in.Options.Crash = 1, crash
 	res, diags, err := s.Apply(ctx, in)
 	if err == nil && diags.HasErrors() {
 		err = diags
@@ -189,9 +216,9 @@ func killOnce(t *testing.T, before []string, killed, again string, at int) (surv
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := crashBed(again, w.set()).makePlan(s, false)
-		if err != nil || len(p.Steps) > 0 {
-			t.Errorf("%s killed at point %d: the plan after %s is not empty: %+v, %v", killed, at, again, p, err)
+		in, err := newLine(w.set(), versions[again], map[string]cty.Value{"second": cty.BoolVal(again == "second")}).plan(t.Context(), s)
+		if err != nil || len(in.Plan.Steps) > 0 {
+			t.Errorf("%s killed at point %d: the plan after %s is not empty: %+v, %v", killed, at, again, in.Plan.Steps, err)
 		}
 		s.Close()
 	}

@@ -29,6 +29,7 @@ type runner struct {
 	graph     *graph.Graph[int]
 	changes   map[addrs.Instance]*plan.Change // of current instances
 	deposed   map[deposedKey]*plan.Change     // of instances that an earlier run deposed
+	dataDeps  map[string][]string             // what each data source depends on, by its static address
 	resources map[string]providers.Resource
 	data      map[string]providers.DataSource
 	schemas   map[string]*schema.Resource // of managed types
@@ -57,7 +58,7 @@ func newRunner(ctx context.Context, in Input, prior *state.State, journal *state
 	}
 	r := &runner{
 		in: in, prior: prior, lineage: prior.Lineage, serial: prior.Serial, journal: journal,
-		steps: map[int]plan.Step{}, graph: &graph.Graph[int]{}, changes: map[addrs.Instance]*plan.Change{}, deposed: map[deposedKey]*plan.Change{},
+		steps: map[int]plan.Step{}, graph: &graph.Graph[int]{}, changes: map[addrs.Instance]*plan.Change{}, deposed: map[deposedKey]*plan.Change{}, dataDeps: map[string][]string{},
 		resources: map[string]providers.Resource{}, data: map[string]providers.DataSource{}, schemas: map[string]*schema.Resource{},
 		draft: state.NewDraft(prior), values: map[addrs.Instance]cty.Value{}, running: map[int]time.Time{}, results: map[int]StepResult{},
 	}
@@ -77,6 +78,9 @@ func newRunner(ctx context.Context, in Input, prior *state.State, journal *state
 			r.deposed[deposedKey{c.Addr, c.DeposedAt}] = c
 		} else {
 			r.changes[c.Addr] = c
+			if c.Addr.Resource.Mode == addrs.Data {
+				r.dataDeps[c.Addr.Resource.Static().String()] = c.DependsOn
+			}
 		}
 	}
 	var diags hcl.Diagnostics
@@ -95,12 +99,29 @@ func newRunner(ctx context.Context, in Input, prior *state.State, journal *state
 			r.graph.Connect(s.ID, e.Step, e.Reason)
 		}
 	}
+	r.deposedLast()
 	if diags.HasErrors() || in.Evaluator == nil {
 		return r, diags
 	}
 	ev, more := in.Evaluator(r.resolve, func(host string) (cty.Value, hcl.Diagnostics) { return r.facts(ctx, host) })
 	r.eval = ev
 	return r, append(diags, more...)
+}
+
+// deposedLast lets what an earlier run deposed go only after what this run makes at the same address: the two may be one object, which
+// remove can tell once it is made.
+func (r *runner) deposedLast() {
+	made := map[addrs.Instance]int{}
+	for id, s := range r.steps {
+		if s.Action == plan.Create {
+			made[s.Addr] = id
+		}
+	}
+	for _, s := range r.in.Plan.Steps {
+		if create, ok := made[s.Addr]; ok && s.Deposed && !r.graph.Reaches(create, s.ID) {
+			r.graph.Connect(s.ID, create, "replace order")
+		}
+	}
 }
 
 // unknownStep says what makes a step impossible; "" when nothing does.
@@ -267,14 +288,32 @@ func (r *runner) refresh() {
 		if s := r.schemas[a.Resource.Type]; s != nil {
 			now.SchemaVersion = s.Version
 		}
-		describe(&now, c)
+		r.describe(&now, c)
 		r.draft.Put(&now)
 	}
 }
 
-// describe fills in what the plan says for a later destroy.
-func describe(i *state.Instance, c *plan.Change) {
-	i.DependsOn, i.PreventDestroy, i.CreateBeforeDestroy = c.DependsOn, c.PreventDestroy, c.CreateBeforeDestroy
+// describe fills in what the plan says for a later destroy. Data sources are not in the state, so what they depend on stands in their place.
+func (r *runner) describe(i *state.Instance, c *plan.Change) {
+	i.PreventDestroy, i.CreateBeforeDestroy = c.PreventDestroy, c.CreateBeforeDestroy
+	i.DependsOn = nil
+	seen := map[string]bool{}
+	var add func(list []string)
+	add = func(list []string) {
+		for _, d := range list {
+			if seen[d] {
+				continue
+			}
+			seen[d] = true
+			if through, data := r.dataDeps[d]; data {
+				add(through)
+			} else {
+				i.DependsOn = append(i.DependsOn, d)
+			}
+		}
+	}
+	add(c.DependsOn)
+	slices.Sort(i.DependsOn)
 }
 
 // has says whether a document of a plan holds an object.

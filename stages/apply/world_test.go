@@ -73,6 +73,12 @@ type fakeHost struct {
 func (h fakeHost) Name() string { return h.name }
 func (h fakeHost) Close() error { return nil }
 
+func (h fakeHost) Reads() providers.Reads { return providers.Reads{} }
+
+func (h fakeHost) Facts(context.Context) (*providers.Facts, error) {
+	return &providers.Facts{Value: cty.EmptyObjectVal}, nil
+}
+
 // box is an object.
 type box struct{ w *world }
 
