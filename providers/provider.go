@@ -76,8 +76,9 @@ type ApplyResult struct {
 // Preparer is a type that must know something before its first change to be able to take it back, even when Plumb is
 // killed in the middle. The engine stores the returned value durably before it calls Apply.
 type Preparer interface {
-	// Prepare reads what has to be put back. It changes nothing. On an update req.Undo is what is stored already: the
-	// result must keep it and may add to it (a key that was not managed before).
+	// Prepare reads what has to be put back. It changes nothing. On an update, and on a create that finishes one that was
+	// cut off (Prior null), req.Undo is what is stored already: the result must keep it and may add to it (a key that was not
+	// managed before).
 	Prepare(ctx context.Context, req ApplyRequest) (json.RawMessage, error)
 }
 
