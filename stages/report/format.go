@@ -35,6 +35,17 @@ func significant(v float64) string {
 	return strconv.FormatFloat(v, 'f', digits, 64)
 }
 
+// label writes v for a chart: three significant digits, and below one not more than three decimals.
+func label(v float64) string {
+	switch {
+	case v >= 1 || v == 0:
+		return significant(v)
+	case v < 0.0005:
+		return "<0.001"
+	}
+	return strings.TrimRight(strconv.FormatFloat(v, 'f', 3, 64), "0")
+}
+
 // scale is a unit prefix that suits a value.
 type scale struct {
 	by   float64

@@ -74,7 +74,9 @@ func trial(start time.Time, size, repeat int, sent, received uint64) bench.Trial
 	t := bench.Trial{FrameSize: size, Flows: 1, Repeat: repeat, Attempt: 1, Started: start, Duration: 5.002, Sent: sent, Unsent: 3 * sent, Received: received, Verdict: bench.Pass}
 	t.TxRate, t.RxRate = float64(sent)/t.Duration, float64(received)/t.Duration
 	t.RxBitrate, t.LossRatio = t.RxRate*float64(size+20)*8, float64(sent-received)/float64(sent)
-	pct := func(name string, v float64) providers.Metric { return providers.Metric{Name: name, Value: v, Unit: "%"} }
+	pct := func(name string, v float64) providers.Metric {
+		return providers.Metric{Name: name, Value: v, Unit: "%"}
+	}
 	t.Observations = []providers.Observation{
 		{Host: "dut", Kind: "cpu", Subject: "core 0", Metrics: []providers.Metric{pct("busy", 34.5), pct("user", 30), pct("system", 4.5)}},
 		{Host: "dut", Kind: "cpu", Subject: "core 1", Metrics: []providers.Metric{pct("busy", 100), pct("user", 99.2), pct("system", 0.8)}},
