@@ -72,7 +72,7 @@ func (s *Session) Apply(ctx context.Context, as *apply.Session, p *plan.Plan, ho
 		},
 	}
 	if s.Config != nil {
-		in.Evaluator = s.newEvaluator
+		in.Evaluator = apply.Evaluating(s.inputs())
 	}
 	return as.Apply(ctx, in)
 }

@@ -67,6 +67,7 @@ func Open(env Env, vars []config.ValueArg, empty Emptiness) (*Session, hcl.Diagn
 	if diags.HasErrors() {
 		return s, diags
 	}
+	diags = append(diags, config.CheckProviders(cfg, s.providerVersions())...)
 	path, more := state.Locate(cfg.Root.Settings.Backend, env.Dir)
 	diags = append(diags, more...)
 	if more.HasErrors() {
@@ -76,6 +77,16 @@ func Open(env Env, vars []config.ValueArg, empty Emptiness) (*Session, hcl.Diagn
 	values, more := config.ReadValues(cfg.Root.Variables, config.ValueSources{Dir: env.Dir, Environ: env.Environ, Args: vars})
 	s.variables, s.texts = values.ByName, values.Sources
 	return s, append(diags, more...)
+}
+
+// providerVersions are the built-in providers by name, which begins the names of their types; they are of Plumb's version.
+func (s *Session) providerVersions() map[string]string {
+	out := map[string]string{}
+	for typ := range s.Catalog.Resources {
+		name, _, _ := strings.Cut(typ, "_")
+		out[name] = s.Version
+	}
+	return out
 }
 
 // hasFiles says whether a folder has configuration files.
@@ -108,7 +119,9 @@ func (s *Session) Sources() map[string][]byte {
 
 // Validate checks the configuration without looking at the state or any host.
 func (s *Session) Validate() hcl.Diagnostics {
-	ev, diags := eval.New(s.inputs())
+	in := s.inputs()
+	in.UnknownVariables = true // values are for plan
+	ev, diags := eval.New(in)
 	if diags.HasErrors() {
 		return diags
 	}

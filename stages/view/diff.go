@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/zclconf/go-cty/cty"
+
 	"plumb/lang/schema"
 	"plumb/stages/plan"
 )
@@ -56,6 +58,7 @@ func symbolColor(symbol string) string {
 
 // object writes the members of an object at depth. block is its schema where it is a block, nil inside a value.
 func (b *body) object(depth int, path plan.Path, before, after map[string]any, block *schema.Block) {
+	before, after = plain(before, block), plain(after, block)
 	names := slices.Sorted(maps.Keys(merged(before, after)))
 	width, hidden := 0, 0
 	shown := names[:0:0]
@@ -124,6 +127,8 @@ func (b *body) member(depth int, p plan.Path, name string, width int, before, af
 	switch {
 	case symbol == " ":
 		b.line(depth, "", label+inline(now))
+	case now == nil && !b.hasUnknown(p):
+		b.line(depth, symbol, label+inline(old)+" -> null"+note)
 	case (oldIs || nowIs) && (old == nil || oldIs) && (now == nil || nowIs) && len(oldMap)+len(nowMap) > 0:
 		b.line(depth, symbol, label+"{"+note)
 		b.object(depth+1, p, oldMap, nowMap, nil)
@@ -137,6 +142,20 @@ func (b *body) member(depth int, p plan.Path, name string, width int, before, af
 	default:
 		b.line(depth, symbol, label+inline(old)+" -> "+inline(now)+note)
 	}
+}
+
+// plain takes the values of arguments of any type out of their JSON form, which says the type beside the value.
+func plain(object map[string]any, block *schema.Block) map[string]any {
+	if object == nil || block == nil {
+		return object
+	}
+	out := maps.Clone(object)
+	for name, a := range block.Attributes {
+		if typed, ok := out[name].(map[string]any); ok && a.Type == cty.DynamicPseudoType {
+			out[name] = typed["value"]
+		}
+	}
+	return out
 }
 
 // blocks writes nested blocks: one object, a list of them, or a map of them by label.
