@@ -36,7 +36,7 @@ func costOf(changes []AttrChange) schema.Cost {
 
 func diffBlock(b *schema.Block, before, after, desired cty.Value, path Path, out *[]AttrChange) {
 	if !after.IsKnown() {
-		*out = append(*out, AttrChange{path, setCost(b, before)})
+		*out = append(*out, AttrChange{path, setCost(b, after)})
 		return
 	}
 	for name, a := range b.Attributes {
@@ -84,7 +84,7 @@ func diffAttribute(old, now cty.Value, path Path, cost schema.Cost, out *[]AttrC
 
 func diffBlocks(n *schema.NestedBlock, before, after, desired cty.Value, path Path, out *[]AttrChange) {
 	if !after.IsKnown() {
-		*out = append(*out, AttrChange{path, setCost(&n.Block, before)})
+		*out = append(*out, AttrChange{path, blocksCost(n, after)})
 		return
 	}
 	if n.Nesting == schema.Single {
@@ -123,34 +123,35 @@ func diffPair(n *schema.NestedBlock, before, after, desired cty.Value, path Path
 	}
 }
 
-// setCost is the greatest cost among the arguments that a block sets.
+// setCost is the greatest cost among the arguments that a block sets; an unknown block may set them all.
 func setCost(b *schema.Block, v cty.Value) schema.Cost {
 	var c schema.Cost
 	if v.IsNull() {
 		return c
 	}
 	for name, a := range b.Attributes {
-		if !a.Optional && !a.Required {
-			continue
-		}
-		if !v.IsKnown() || !v.GetAttr(name).IsNull() {
+		if (a.Optional || a.Required) && (!v.IsKnown() || !v.GetAttr(name).IsNull()) {
 			c = max(c, a.Cost)
 		}
 	}
 	for name, n := range b.Blocks {
-		if !v.IsKnown() {
-			continue
+		inner := cty.DynamicVal
+		if v.IsKnown() {
+			inner = v.GetAttr(name)
 		}
-		inner := v.GetAttr(name)
-		switch {
-		case inner.IsNull():
-		case n.Nesting == schema.Single || !inner.IsKnown():
-			c = max(c, setCost(&n.Block, inner))
-		default:
-			for _, e := range inner.Elements() {
-				c = max(c, setCost(&n.Block, e))
-			}
-		}
+		c = max(c, blocksCost(n, inner))
+	}
+	return c
+}
+
+// blocksCost is setCost of all blocks of one type.
+func blocksCost(n *schema.NestedBlock, v cty.Value) schema.Cost {
+	if n.Nesting == schema.Single || !v.IsKnown() || v.IsNull() {
+		return setCost(&n.Block, v)
+	}
+	var c schema.Cost
+	for _, e := range v.Elements() {
+		c = max(c, setCost(&n.Block, e))
 	}
 	return c
 }

@@ -207,12 +207,13 @@ func (ps *pass) propose(n *node, prior cty.Value, doubt bool) (cty.Value, provid
 		planned = unsettle(b, n.desired, planned)
 	}
 	planner, ok := ps.resources[n.addr.Resource.Type].(providers.Planner)
-	if !ok {
+	host := ps.host(n.inst.Host)
+	if !ok || n.inst.Host != "" && host == nil { // a host whose address is not known yet: by the schema alone
 		return planned, providers.PlanResult{}, true
 	}
 	at := ps.argument(n)
 	r, err := planner.Plan(ps.ctx, providers.PlanRequest{
-		Host: ps.host(n.inst.Host), Mark: ps.mark(n.addr), Prior: prior, Desired: n.desired, Proposed: planned,
+		Host: host, Mark: ps.mark(n.addr), Prior: prior, Desired: n.desired, Proposed: planned,
 	})
 	if err != nil {
 		n.fail(ps, providerError(at(nil), "plan", n.addr, err))
@@ -285,7 +286,11 @@ func (p *planner) encode(c *Change, b *schema.Block, before, after cty.Value, se
 		}
 		c.Before = e.JSON
 	}
-	if !after.IsNull() {
+	switch {
+	case after.IsNull():
+	case before.RawEquals(after):
+		c.After = c.Before
+	default:
 		e, err := value.Encode(after, ty)
 		if err != nil {
 			return fmt.Errorf("after: %w", err)

@@ -1,8 +1,10 @@
 package plan
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/hashicorp/hcl/v2"
 	"golang.org/x/sync/errgroup"
@@ -14,6 +16,10 @@ import (
 
 // refresh reads the instances of the state, several at a time. Without Options.Refresh only those that the state is not sure of.
 func (p *planner) refresh() {
+	before := len(p.diags)
+	defer func() { // what is reported first must not hang on which read ended first
+		slices.SortStableFunc(p.diags[before:], func(a, b *hcl.Diagnostic) int { return cmp.Or(cmp.Compare(a.Summary, b.Summary), cmp.Compare(a.Detail, b.Detail)) })
+	}()
 	var g errgroup.Group
 	g.SetLimit(p.opt.Parallelism)
 	read := func(e *entry) {
