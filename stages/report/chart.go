@@ -14,10 +14,10 @@ var chartWidths = []struct {
 }{{"wide", 500}, {"narrow", 336}}
 
 const (
-	chartHeight  = 250
+	chartHeight  = 256
 	marginLeft   = 50
 	marginRight  = 10
-	marginTop    = 26
+	marginTop    = 32
 	marginBottom = 42
 	maxBar       = 54
 )

@@ -162,14 +162,20 @@ func sectionCharts(b *bench.Benchmark, gs []group) []chart {
 			top = max(top, m)
 		}
 	}
-	losses, _ := fill(base, func(g group) bar {
+	losses, most := fill(base, func(g group) bar {
 		l := max(0, g.LossMedian*100)
 		return bar{value: l, low: l, high: l, ok: true}
 	})
 	losses.title, losses.yLabel, losses.limit = "Frames lost by frame size", "% of the frames sent", 100
 	losses.format = label
 	losses.full = func(v float64) string { return percentOf(v / 100) }
-	out := []chart{rates.scaled(rateScale(top)).draw(), losses.draw()}
+	if most == 0 {
+		rates.note = joined(" ", "No frames were lost.", rates.note)
+	}
+	out := []chart{rates.scaled(rateScale(top)).draw()}
+	if most > 0 {
+		out = append(out, losses.draw())
+	}
 	if repeated && len(gs) <= 12 {
 		out = append(out, spread(gs))
 	}
