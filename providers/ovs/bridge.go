@@ -316,8 +316,13 @@ func (s *session) removeBridge(ctx context.Context, w *world, name string, mark 
 			name, s.host.Name(), strings.Join(others, ", "), name, providers.ErrForeign)
 	}
 	// The wait makes the transaction fail when somebody has added a port since we looked.
-	return s.commit(ctx,
-		op{"op": "wait", "table": "Bridge", "where": byUUID(b.uuid), "columns": []string{"ports"}, "until": "==",
+	ops := []op{
+		{"op": "wait", "table": "Bridge", "where": byUUID(b.uuid), "columns": []string{"ports"}, "until": "==",
 			"rows": []any{map[string]any{"ports": []any{"set", refs}}}, "timeout": 0},
-		op{"op": "mutate", "table": "Open_vSwitch", "where": []any{}, "mutations": []any{[]any{"bridges", "delete", uuidRef(b.uuid)}}})
+		{"op": "mutate", "table": "Open_vSwitch", "where": []any{}, "mutations": []any{[]any{"bridges", "delete", uuidRef(b.uuid)}}},
+	}
+	for _, p := range b.ports {
+		ops = append(ops, dropPolicer(p)...)
+	}
+	return s.commit(ctx, ops...)
 }

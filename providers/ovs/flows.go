@@ -34,7 +34,7 @@ func (flowsType) Schema() *schema.Resource {
 	return &schema.Resource{
 		Type: "ovs_flows",
 		Description: "OpenFlow flows of a bridge: all of its flow tables, or only the flows with one cookie. Changed as one bundle where the bridge " +
-			"speaks OpenFlow14; compared by meaning, not by text.",
+			"speaks OpenFlow14 and the flows can be said in it; compared by meaning, not by text.",
 		After: []string{"ovs_switch", "ovs_bridge", "ovs_port"},
 		LostOn: []schema.Loss{
 			{Type: "ovs_switch", Cost: schema.ServiceRestart, Why: "a restart of ovs-vswitchd loses OpenFlow flows"},
@@ -254,7 +254,7 @@ func (s *session) sameToOVS(ctx context.Context, b *bridge, want wanted, have op
 	}
 	var exit *providers.ExitError
 	_, err := s.host.Conn().Run(ctx, providers.Cmd{Timeout: flowLimit, Stdin: []byte(strings.Join(want.lines, "\n") + "\n"),
-		Args: []string{"ovs-ofctl", "-O", readVersion(b), "diff-flows", b.name, "-"}})
+		Args: []string{"ovs-ofctl", "-O", oldVersion(b), "diff-flows", b.name, "-"}})
 	if errors.As(err, &exit) {
 		return false, nil
 	}
@@ -410,16 +410,35 @@ func (s *session) setFlows(ctx context.Context, b *bridge, want wanted, remove b
 			return nil
 		})
 	}
-	args := []string{"ovs-ofctl", "-O", readVersion(b)}
-	if bundles(b) {
-		args = []string{"ovs-ofctl", "-O", bundleVersion(b), "--bundle"}
+	ofctl := func(options ...string) error {
+		args := append(append([]string{"ovs-ofctl"}, options...), what, b.name, "-")
+		_, err := s.host.Conn().Run(ctx, providers.Cmd{Args: args, Stdin: []byte(in.String()), Timeout: flowLimit})
+		return err
 	}
-	_, err := s.host.Conn().Run(ctx, providers.Cmd{Args: append(args, what, b.name, "-"), Stdin: []byte(in.String()), Timeout: flowLimit})
-	s.changed()
+	defer s.changed()
+	err := error(nil)
+	if bundles(b) {
+		err = ofctl("-O", bundleVersion(b), "--bundle")
+	}
+	// Some flows exist only in OpenFlow 1.0 (strip_vlan without a match on the VLAN), and bundles only from 1.4 on.
+	if !bundles(b) {
+		err = ofctl("-O", readVersion(b))
+	}
+	if err != nil && strings.Contains(err.Error(), "usable flow formats") && oldVersion(b) != readVersion(b) {
+		err = ofctl("-O", oldVersion(b))
+	}
 	if err != nil {
 		return fmt.Errorf("set the flows of bridge %s: %w", b.name, err)
 	}
 	return nil
+}
+
+// oldVersion is OpenFlow 1.0 where the bridge speaks it: every flow that ovs-ofctl takes by default can be said in it.
+func oldVersion(b *bridge) string {
+	if len(b.protocols) == 0 || slices.Contains(b.protocols, "OpenFlow10") {
+		return "OpenFlow10"
+	}
+	return readVersion(b)
 }
 
 func bundleVersion(b *bridge) string {

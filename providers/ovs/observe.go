@@ -113,15 +113,15 @@ func observations(host string, before, after reading) []providers.Observation {
 		}
 	}
 	for _, q := range after.rxqs {
-		var m []providers.Metric
+		m := []providers.Metric{{Name: "enabled", Value: 1}}
+		if !q.enabled {
+			m[0].Value = 0
+		}
 		if q.usage >= 0 {
 			m = append(m, providers.Metric{Name: "usage", Value: q.usage, Unit: "%"})
 		}
 		if q.overhead >= 0 {
 			m = append(m, providers.Metric{Name: "overhead_of_core", Value: q.overhead, Unit: "%"})
-		}
-		if !q.enabled {
-			m = append(m, providers.Metric{Name: "disabled", Value: 1})
 		}
 		add("rxq", fmt.Sprintf("%s queue %d on core %d", q.port, q.queue, q.core), m...)
 	}

@@ -353,13 +353,22 @@ func (s *session) removePort(ctx context.Context, w *world, name string, mark pr
 		return fmt.Errorf("port %s on %s %w: it is left as it is", name, s.host.Name(), providers.ErrForeign)
 	}
 	ops := []op{{"op": "mutate", "table": "Bridge", "where": byUUID(p.bridge.uuid), "mutations": []any{[]any{"ports", "delete", uuidRef(p.uuid)}}}}
-	if p.qosOurs {
-		ops = append(ops, op{"op": "delete", "table": "QoS", "where": byUUID(p.qos)})
-	}
+	ops = append(ops, dropPolicer(p)...)
 	if err := s.commit(ctx, ops...); err != nil {
 		return fmt.Errorf("remove port %s: %w", name, err)
 	}
 	return nil
+}
+
+// dropPolicer removes our QoS row. It is not collected by itself, and the port must let go of it first, even one that goes too.
+func dropPolicer(p *port) []op {
+	if !p.qosOurs {
+		return nil
+	}
+	return []op{
+		{"op": "update", "table": "Port", "where": byUUID(p.uuid), "row": map[string]any{"qos": []any{"set", []any{}}}},
+		{"op": "delete", "table": "QoS", "where": byUUID(p.qos)},
+	}
 }
 
 // tidySocketDir removes the folder of the sockets when it is ours and empty.

@@ -23,6 +23,7 @@ func parsePorts(out string) map[string]portStats {
 	var cur portStats
 	prefix := ""
 	for line := range strings.Lines(out) {
+		line = strings.TrimRight(line, "\r\n")
 		if m := head.FindStringSubmatch(line); m != nil {
 			cur = portStats{}
 			ports[m[1]] = cur

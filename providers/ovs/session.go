@@ -1,6 +1,7 @@
 package ovs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 
 	"plumb/providers"
 	"plumb/providers/internal/ovsdb"
+	"plumb/providers/internal/unixctl"
 )
 
 const (
@@ -103,9 +105,11 @@ func (s *session) look(ctx context.Context) (*world, error) {
 		return nil, err
 	}
 	w := newWorld(res)
-	if w.daemon, err = s.daemonAlive(ctx); err != nil {
+	version, err := s.daemonVersion(ctx)
+	if err != nil {
 		return nil, err
 	}
+	w.daemon, w.root.ovsVersion = version != "", version
 	s.world = w
 	return w, nil
 }
@@ -156,7 +160,7 @@ func (s *session) pid(ctx context.Context, file string) (int, error) {
 	return n, nil
 }
 
-// daemonAlive says whether ovs-vswitchd listens on its control socket.
+// daemonAlive says whether ovs-vswitchd listens on its control socket. It does not wait for an answer: the daemon may be busy.
 func (s *session) daemonAlive(ctx context.Context) (bool, error) {
 	pid, err := s.pid(ctx, daemonPid)
 	if err != nil || pid == 0 {
@@ -167,6 +171,25 @@ func (s *session) daemonAlive(ctx context.Context) (bool, error) {
 		return false, ctx.Err()
 	}
 	return true, c.Close()
+}
+
+// daemonVersion asks ovs-vswitchd for its version; the database has it only where ovs-ctl wrote it, maybe of an older build. "" with
+// no error: it does not run.
+func (s *session) daemonVersion(ctx context.Context) (string, error) {
+	pid, err := s.pid(ctx, daemonPid)
+	if err != nil || pid == 0 {
+		return "", err
+	}
+	out, err := s.control(ctx, controlSocket(pid), "version")
+	var refused *unixctl.Error
+	switch {
+	case err == nil || errors.As(err, &refused):
+		ovs, _ := parseVersion(out)
+		return cmp.Or(ovs, "unknown"), nil
+	case ctx.Err() != nil:
+		return "", ctx.Err()
+	}
+	return "", nil
 }
 
 func controlSocket(pid int) string {

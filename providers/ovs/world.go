@@ -73,7 +73,7 @@ func worldSelects() []op {
 		return op{"op": "select", "table": table, "where": []any{}, "columns": append(cols, "_uuid")}
 	}
 	return []op{
-		sel("Open_vSwitch", "other_config", "external_ids", "ovs_version", "dpdk_version", "dpdk_initialized", "datapath_types",
+		sel("Open_vSwitch", "other_config", "external_ids", "dpdk_version", "dpdk_initialized", "datapath_types",
 			"iface_types", "next_cfg", "cur_cfg"),
 		sel("Bridge", "name", "datapath_type", "fail_mode", "protocols", "other_config", "external_ids", "ports",
 			"mcast_snooping_enable", "stp_enable", "rstp_enable"),
@@ -89,7 +89,7 @@ func newWorld(res [][]row) *world {
 	w := &world{server: true, bridges: map[string]*bridge{}, ports: map[string]*port{}}
 	for _, r := range res[0] {
 		w.root = root{uuid: id(r), otherConfig: r.dict("other_config"), external: r.dict("external_ids"),
-			ovsVersion: r.str("ovs_version"), dpdkVersion: r.str("dpdk_version"), dpdk: r.boolean("dpdk_initialized"),
+			dpdkVersion: r.str("dpdk_version"), dpdk: r.boolean("dpdk_initialized"),
 			datapathTypes: r.strs("datapath_types"), ifTypes: r.strs("iface_types")}
 		w.root.nextCfg, _ = r.num("next_cfg")
 		w.root.curCfg, _ = r.num("cur_cfg")
