@@ -18,7 +18,9 @@ import (
 func (p *planner) refresh() {
 	before := len(p.diags)
 	defer func() { // what is reported first must not hang on which read ended first
-		slices.SortStableFunc(p.diags[before:], func(a, b *hcl.Diagnostic) int { return cmp.Or(cmp.Compare(a.Summary, b.Summary), cmp.Compare(a.Detail, b.Detail)) })
+		slices.SortStableFunc(p.diags[before:], func(a, b *hcl.Diagnostic) int {
+			return cmp.Or(cmp.Compare(a.Summary, b.Summary), cmp.Compare(a.Detail, b.Detail))
+		})
 	}()
 	var g errgroup.Group
 	g.SetLimit(p.opt.Parallelism)
