@@ -27,8 +27,8 @@ type cell struct {
 	Bar  template.HTML
 }
 
-// primary is the metric in percent by which a kind's subjects are compared with bars.
-var primary = map[string]string{"pmd": "busy", "cpu": "busy", "rxq": "usage", "thread": "cpu"}
+// primary are the metrics in percent by which a kind's subjects are compared with bars; a cache's are compared by all.
+var primary = map[string][]string{"pmd": {"busy"}, "cpu": {"busy"}, "rxq": {"usage"}, "thread": {"cpu", "busy", "usage"}}
 
 // observed makes one table for each kind: for the kinds that have one, the metric in percent as bars and the rest folded below.
 func observed(gs []group, several bool) []observedView {
@@ -90,7 +90,7 @@ func observed(gs []group, several bool) []observedView {
 				}
 				zero = zero && m.Value == 0
 				cells[c].Text = metric(m)
-				if m.Unit == "%" && (primary[t.kind] == r.metric || t.kind == "cache") {
+				if m.Unit == "%" && (t.kind == "cache" || slices.Contains(primary[t.kind], r.metric)) {
 					cells[c].Bar, bars = meter(m.Value/100, 0), true
 				}
 			}
