@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -15,7 +14,6 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
-	"plumb/lang/schema"
 	"plumb/providers"
 	"plumb/stages/plan"
 	"plumb/stages/state"
@@ -401,106 +399,6 @@ func TestProvidersAreNotBelieved(t *testing.T) {
 	}
 }
 
-func TestFirstInterruptFinishesWhatRuns(t *testing.T) {
-	r := newRig(t, standard()...)
-	graceful, stop := context.WithCancel(t.Context())
-	r.options.Graceful = graceful
-	r.w.during = func(_ context.Context, name string) {
-		if name == "a" {
-			stop()
-		}
-	}
-	res := r.apply(false)
-	want := map[string]Status{"create knob.k": Done, "create box.a": Done, "create box.b": NotStarted, "create note.n": NotStarted, "read data.look.l": NotStarted}
-	if d := cmp.Diff(want, statuses(res)); d != "" || !res.Stopped || res.Cancelled || res.Applied {
-		t.Errorf("%s stopped %v, cancelled %v", d, res.Stopped, res.Cancelled)
-	}
-	if st, err := r.store.Read(); err != nil || len(st.Instances) != 2 {
-		t.Errorf("state %+v, %v", st, err)
-	}
-	r.w.during, r.options.Graceful = nil, nil
-	r.must(false)
-	r.noChanges("data.look.l")
-}
-
-func TestSecondInterruptLeavesTheJournal(t *testing.T) {
-	r := newRig(t, standard()...)
-	before := r.w.snapshot()
-	ctx, cancel := context.WithCancel(t.Context())
-	r.w.during = func(_ context.Context, name string) {
-		if name == "a" {
-			cancel()
-		}
-	}
-	s := r.open()
-	res, err := r.run(ctx, s, r.b.plan(t, s, false))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := statuses(res); got["create box.a"] != Unfinished || got["create box.b"] != Skipped || !res.Cancelled {
-		t.Errorf("statuses %v, cancelled %v", got, res.Cancelled)
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(r.store.JournalPath()); err != nil {
-		t.Errorf("journal: %v", err)
-	}
-	r.w.during = nil
-	s = r.open()
-	if d := s.Folded.InDoubt; len(d) != 1 || d[0].String() != "box.a" {
-		t.Errorf("in doubt: %v", d)
-	}
-	s.Close()
-	r.must(true)
-	if d := cmp.Diff(before, r.w.snapshot()); d != "" {
-		t.Error(d)
-	}
-}
-
-// recorder keeps what it was told.
-type recorder struct {
-	mu    sync.Mutex
-	lines []string
-	still chan string
-}
-
-func (r *recorder) add(s string) { r.mu.Lock(); r.lines = append(r.lines, s); r.mu.Unlock() }
-
-func (r *recorder) StepStarted(s plan.Step)               { r.add("started " + s.Addr.String()) }
-func (r *recorder) StepProgress(s plan.Step, line string) { r.add(s.Addr.String() + ": " + line) }
-func (r *recorder) StepDone(s StepResult)                 { r.add(string(s.Status) + " " + s.Addr.String()) }
-func (r *recorder) StillRunning(s plan.Step, d time.Duration) {
-	r.still <- s.Addr.String() + " " + d.String()
-}
-
-func TestEvents(t *testing.T) {
-	r := newRig(t, standard()[:2]...)
-	rec := &recorder{still: make(chan string)}
-	tick := make(chan time.Time)
-	var mu sync.Mutex
-	now := clock()
-	r.options.Now = func() time.Time { mu.Lock(); defer mu.Unlock(); return now }
-	r.options.Events, r.options.Heartbeat = rec, tick
-	r.w.during = func(_ context.Context, name string) {
-		if name != "a" {
-			return
-		}
-		mu.Lock()
-		now = now.Add(12 * time.Second)
-		mu.Unlock()
-		tick <- now
-		if got := <-rec.still; got != "box.a 12s" {
-			t.Errorf("still running: %s", got)
-		}
-	}
-	r.must(false)
-	want := []string{"started knob.k", "done knob.k", "started box.a", "box.a: making a", "done box.a"}
-	if d := cmp.Diff(want, rec.lines); d != "" {
-		t.Error(d)
-	}
-}
-
 func TestStalePlanIsRefused(t *testing.T) {
 	r := newRig(t, standard()[:2]...)
 	s := r.open()
@@ -552,68 +450,5 @@ func TestStateThatCannotBeWritten(t *testing.T) {
 	r.must(true)
 	if d := cmp.Diff(before, r.w.snapshot()); d != "" {
 		t.Error(d)
-	}
-}
-
-func TestFill(t *testing.T) {
-	b := &schema.Block{
-		Attributes: map[string]*schema.Attribute{
-			"a": {Type: cty.String, Optional: true}, "b": {Type: cty.String, Optional: true, Computed: true},
-			"c": {Type: cty.String, Computed: true}, "l": {Type: cty.List(cty.String), Optional: true},
-		},
-		Blocks: map[string]*schema.NestedBlock{
-			"one":  {Nesting: schema.Single, Block: schema.Block{Attributes: map[string]*schema.Attribute{"x": {Type: cty.String, Optional: true}, "y": {Type: cty.String, Computed: true}}}},
-			"many": {Nesting: schema.Map, Block: schema.Block{Attributes: map[string]*schema.Attribute{"x": {Type: cty.String, Optional: true}, "y": {Type: cty.String, Computed: true}}}},
-		},
-	}
-	str, unk, null := cty.StringVal, cty.UnknownVal(cty.String), cty.NullVal(cty.String)
-	inner := func(x, y cty.Value) cty.Value { return cty.ObjectVal(map[string]cty.Value{"x": x, "y": y}) }
-	innerTy := inner(null, null).Type()
-	object := func(a, bb, c, l, one, many cty.Value) cty.Value {
-		return cty.ObjectVal(map[string]cty.Value{"a": a, "b": bb, "c": c, "l": l, "one": one, "many": many})
-	}
-	list := func(v ...cty.Value) cty.Value { return cty.ListVal(v) }
-	none := cty.MapValEmpty(innerTy)
-	for name, c := range map[string]struct {
-		planned, desired, want cty.Value
-		config                 []plan.Path
-		still                  [][]string
-	}{
-		"computed stays": {
-			planned: object(str("1"), unk, unk, list(str("x")), cty.NullVal(innerTy), none),
-			desired: object(str("1"), null, null, list(str("x")), cty.NullVal(innerTy), none),
-			want:    object(str("1"), unk, unk, list(str("x")), cty.NullVal(innerTy), none),
-		},
-		"filled, spelling of what was known kept": {
-			planned: object(str("0x1"), unk, unk, list(str("x"), unk), inner(unk, unk), cty.MapVal(map[string]cty.Value{"k": inner(str("1"), unk)})),
-			desired: object(str("1"), str("2"), null, list(str("x"), str("y")), inner(str("3"), null), cty.MapVal(map[string]cty.Value{"k": inner(str("1"), null)})),
-			want:    object(str("0x1"), str("2"), unk, list(str("x"), str("y")), inner(str("3"), unk), cty.MapVal(map[string]cty.Value{"k": inner(str("1"), unk)})),
-		},
-		"turned out null, and blocks that were unknown": {
-			planned: object(unk, unk, unk, cty.UnknownVal(cty.List(cty.String)), cty.UnknownVal(innerTy), cty.UnknownVal(cty.Map(innerTy))),
-			desired: object(null, null, null, cty.NullVal(cty.List(cty.String)), inner(null, null), cty.MapVal(map[string]cty.Value{"k": inner(str("1"), null)})),
-			want:    object(null, unk, unk, cty.NullVal(cty.List(cty.String)), inner(null, unk), cty.MapVal(map[string]cty.Value{"k": inner(str("1"), unk)})),
-		},
-		"still unknown": {
-			planned: object(unk, unk, unk, list(unk), cty.NullVal(innerTy), none),
-			desired: object(unk, null, null, list(str("x"), unk), cty.NullVal(innerTy), none),
-			want:    object(unk, unk, unk, list(str("x"), unk), cty.NullVal(innerTy), none),
-			still:   [][]string{{"a"}, {"l", "1"}},
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			got := fill(b, c.planned, c.desired)
-			if !got.RawEquals(c.want) {
-				t.Errorf("got  %#v\nwant %#v", got, c.want)
-			}
-			if d := cmp.Diff(c.still, stillUnknown(b, got)); d != "" {
-				t.Error(d)
-			}
-		})
-	}
-	for path, want := range map[string]bool{"a": true, "b": true, "c": false, "l.0": true, "one": true, "one.x": true, "one.y": false, "many.k.y": false, "many.k": true} {
-		if got := dependsOnConfig(b, []plan.Path{strings.Split(path, ".")}); got != want {
-			t.Errorf("%s depends on the configuration: %v, want %v", path, got, want)
-		}
 	}
 }

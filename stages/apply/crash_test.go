@@ -165,11 +165,12 @@ func TestKilledAnywhere(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
+			k := killing{start: made(t, c.before...), killed: c.killed, again: c.again, original: worldIn(made(t)).snapshot()}
+			if c.again != "" {
+				k.want = worldIn(made(t, c.again)).snapshot()
+			}
 			points := 0
-			for at := 1; ; at++ {
-				if killOnce(t, c.before, c.killed, c.again, at) {
-					break
-				}
+			for at := 1; !k.once(t, at); at++ {
 				points++
 			}
 			if points < 30 {
@@ -180,52 +181,58 @@ func TestKilledAnywhere(t *testing.T) {
 	}
 }
 
-// killOnce kills at one point, kills what follows too, and sees whether everything ends well. survived says that there is no such point.
-func killOnce(t *testing.T, before []string, killed, again string, at int) (survived bool) {
+// made is a folder after operations that nothing disturbed.
+func made(t *testing.T, operations ...string) (dir string) {
 	t.Helper()
-	dir := t.TempDir()
-	w := &world{dir: filepath.Join(dir, "world")}
-	if err := makeWorld(w); err != nil {
+	dir = t.TempDir()
+	if err := makeWorld(worldIn(dir)); err != nil {
 		t.Fatal(err)
 	}
-	original := w.snapshot()
+	for _, o := range operations {
+		if err := operate(dir, o, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func worldIn(dir string) *world { return &world{dir: filepath.Join(dir, "world")} }
+
+// killing is one scenario.
+type killing struct {
+	start         string // folder that each try starts from a copy of
+	killed, again string
+	original      string // the world before everything
+	want          string // the world after again, had nothing been killed
+}
+
+// once kills at one point, kills what follows too, and sees whether everything ends well. survived says that there is no such point.
+func (k *killing) once(t *testing.T, at int) (survived bool) {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(k.start)); err != nil {
+		t.Fatal(err)
+	}
+	w := worldIn(dir)
 	do := func(operation string) {
 		t.Helper()
 		if err := operate(dir, operation, nil); err != nil {
-			t.Fatalf("%s, after %s was killed at point %d: %v", operation, killed, at, err)
+			t.Fatalf("%s, after %s was killed at point %d: %v", operation, k.killed, at, err)
 		}
 	}
-	for _, b := range before {
-		do(b)
-	}
-	survived = kill(t, dir, killed, at)
-	if again != "" {
-		kill(t, dir, again, 1+at%23) // also the recovery
-		do(again)
-		clean := &world{dir: filepath.Join(t.TempDir(), "world")}
-		if err := makeWorld(clean); err != nil {
-			t.Fatal(err)
+	survived = kill(t, dir, k.killed, at)
+	if k.again != "" {
+		kill(t, dir, k.again, 1+at%23) // also the recovery
+		do(k.again)
+		if d := cmp.Diff(k.want, w.snapshot()); d != "" {
+			t.Errorf("%s killed at point %d: the world after %s is not as it would be without: %s", k.killed, at, k.again, d)
 		}
-		if err := operate(filepath.Dir(clean.dir), again, nil); err != nil {
-			t.Fatal(err)
-		}
-		if d := cmp.Diff(clean.snapshot(), w.snapshot()); d != "" {
-			t.Errorf("%s killed at point %d: the world after %s is not as it would be without: %s", killed, at, again, d)
-		}
-		s, err := Open(t.Context(), newStore(dir, nil), "0.2.0", 0, "plan")
-		if err != nil {
-			t.Fatal(err)
-		}
-		in, err := newLine(w.set(), versions[again], map[string]cty.Value{"second": cty.BoolVal(again == "second")}).plan(t.Context(), s)
-		if err != nil || len(in.Plan.Steps) > 0 {
-			t.Errorf("%s killed at point %d: the plan after %s is not empty: %+v, %v", killed, at, again, in.Plan.Steps, err)
-		}
-		s.Close()
+		k.noChanges(t, dir, at)
 	}
 	kill(t, dir, "destroy", 1+at%19)
 	do("destroy")
-	if d := cmp.Diff(original, w.snapshot()); d != "" {
-		t.Errorf("%s killed at point %d: destroy does not restore: %s", killed, at, d)
+	if d := cmp.Diff(k.original, w.snapshot()); d != "" {
+		t.Errorf("%s killed at point %d: destroy does not restore: %s", k.killed, at, d)
 	}
 	left, err := filepath.Glob(filepath.Join(dir, "*"))
 	if err != nil {
@@ -235,8 +242,22 @@ func killOnce(t *testing.T, before []string, killed, again string, at int) (surv
 		switch filepath.Base(f) {
 		case "world", "plumb.state.json", "plumb.state.json.backup":
 		default:
-			t.Errorf("%s killed at point %d: %s is left", killed, at, f)
+			t.Errorf("%s killed at point %d: %s is left", k.killed, at, f)
 		}
 	}
 	return survived
+}
+
+// noChanges wants the plan after again to be empty.
+func (k *killing) noChanges(t *testing.T, dir string, at int) {
+	t.Helper()
+	s, err := Open(t.Context(), newStore(dir, nil), "0.2.0", 0, "plan")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	in, err := newLine(worldIn(dir).set(), versions[k.again], map[string]cty.Value{"second": cty.BoolVal(k.again == "second")}).plan(t.Context(), s)
+	if err != nil || len(in.Plan.Steps) > 0 {
+		t.Errorf("%s killed at point %d: the plan after %s is not empty: %+v, %v", k.killed, at, k.again, in.Plan.Steps, err)
+	}
 }
