@@ -70,7 +70,7 @@ func (w *work) converge(args session.PlanArgs) error {
 		return err
 	}
 	w.showPlan(res.Plan)
-	if changes(res.Plan) && !w.c.Bool("auto-approve") {
+	if res.Plan.HasChanges() && !w.c.Bool("auto-approve") {
 		yes, err := w.p.ask("Do you want Plumb to do this?")
 		if err != nil || !yes {
 			res.Hosts.Close()

@@ -59,7 +59,7 @@ func (w *work) destroy(args session.PlanArgs, approved bool) error {
 	}
 	defer res.Hosts.Close()
 	w.showPlan(res.Plan)
-	if changes(res.Plan) && !approved {
+	if res.Plan.HasChanges() && !approved {
 		yes, err := w.p.ask("Do you really want to destroy this?")
 		if err != nil || !yes {
 			w.p.text("Nothing was changed.\n")

@@ -52,25 +52,12 @@ Exit status: 0 done, 1 error; with -detailed-exitcode 2 when there are changes.`
 				}
 				w.p.text("\nSaved to %s. Run it with: plumb apply %s\n", out, out)
 			}
-			if c.Bool("detailed-exitcode") && changes(res.Plan) {
+			if c.Bool("detailed-exitcode") && res.Plan.HasChanges() {
 				return status(exitChanges)
 			}
 			return nil
 		},
 	}
-}
-
-// changes says whether applying the plan would do anything.
-func changes(p *plan.Plan) bool {
-	if len(p.Steps) > 0 {
-		return true
-	}
-	for _, o := range p.Outputs {
-		if o.Action != plan.NoOp {
-			return true
-		}
-	}
-	return false
 }
 
 // showPlan prints a plan, as one JSON event or for people.

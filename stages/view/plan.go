@@ -2,6 +2,7 @@ package view
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -253,56 +254,29 @@ func concise(out *strings.Builder, shown []*plan.Change, o PlanOptions) {
 	out.WriteString("\n")
 }
 
-// Summary is the one line that sums a plan up.
+// Summary is the one line that sums a plan up: "Plan: 3 to add, 2 to change (1 restarts ovs-vswitchd on dut), 0 to destroy."
 func Summary(p *plan.Plan, st Style) string {
-	var add, chg, del, again, read, forget int
-	effects := map[string]int{}
-	var order []string
+	n := p.Summary()
+	notes := map[string]int{}
+	maps.Copy(notes, n.Effects)
 	for i := range p.Changes {
-		c := &p.Changes[i]
-		switch c.Action {
-		case plan.Create:
-			add++
-		case plan.Update:
-			chg++
-		case plan.Delete:
-			del++
-		case plan.Replace:
-			add++
-			del++
-		case plan.Reapply:
-			again++
-		case plan.Read:
-			read++
-		case plan.Forget:
-			forget++
-		}
-		if c.Action == plan.Update {
-			names := c.Effects
-			if len(names) == 0 && c.Cost > schema.Live {
-				names = []string{c.Cost.String()}
-			}
-			for _, e := range names {
-				if effects[e] == 0 {
-					order = append(order, e)
-				}
-				effects[e]++
-			}
+		if c := &p.Changes[i]; c.Action == plan.Update && len(c.Effects) == 0 && c.Cost > schema.Live {
+			notes[c.Cost.String()]++
 		}
 	}
-	change := fmt.Sprintf("%d to change", chg)
-	if len(order) > 0 {
-		parts := make([]string, len(order))
-		for i, e := range order {
-			parts[i] = fmt.Sprintf("%d %s", effects[e], e)
+	change := fmt.Sprintf("%d to change", n.Change)
+	if len(notes) > 0 {
+		var parts []string
+		for _, e := range sortedKeys(notes) {
+			parts = append(parts, fmt.Sprintf("%d %s", notes[e], e))
 		}
 		change += " (" + strings.Join(parts, ", ") + ")"
 	}
-	s := fmt.Sprintf("%s %d to add, %s, %d to destroy", st.paint(bold, "Plan:"), add, change, del)
+	s := fmt.Sprintf("%s %d to add, %s, %d to destroy", st.paint(bold, "Plan:"), n.Add, change, n.Destroy)
 	for _, more := range []struct {
 		n    int
 		text string
-	}{{again, "to apply again"}, {read, "to read"}, {forget, "to forget"}} {
+	}{{n.Reapply, "to apply again"}, {n.Read, "to read"}, {n.Forget, "to forget"}} {
 		if more.n > 0 {
 			s += fmt.Sprintf(", %d %s", more.n, more.text)
 		}
