@@ -1,0 +1,79 @@
+package host
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"plumb/lang/schema"
+	"plumb/providers"
+	"plumb/providers/internal/hostkit"
+)
+
+// Schema is what a host block may contain. The blocks that name a way to another machine are described and refused: this version manages the
+// machine it runs on.
+func Schema() *schema.Block {
+	str := func(required bool, what string) *schema.Attribute {
+		return &schema.Attribute{Type: cty.String, Required: required, Optional: !required, Description: what}
+	}
+	number := func(what string, least, most int64) *schema.Attribute {
+		return &schema.Attribute{Type: cty.Number, Optional: true, Description: what, Validate: whole(least, most)}
+	}
+	const later = " Not supported by this version: only this machine is."
+	return &schema.Block{
+		Description: "A machine. Without a connection block it is the one that Plumb runs on.",
+		Attributes: map[string]*schema.Attribute{
+			"reboot": {Type: cty.String, Optional: true, Default: cty.StringVal("never"), OneOf: []string{"never", "allowed"},
+				Description: "Whether an apply may reboot the host."},
+			"max_parallel": number("How many steps may run on the host at a time. Unset: as many as -parallelism says.", 1, 1000),
+		},
+		Blocks: map[string]*schema.NestedBlock{
+			"ssh": {Block: schema.Block{Description: "Reached by SSH." + later, Attributes: map[string]*schema.Attribute{
+				"address": str(true, "Name, IP address, or a Host of ssh_config."),
+				"user":    str(false, "User to log in as."),
+				"port":    number("TCP port.", 1, 65535),
+				"key":     str(false, "Path of the private key. Unset: the agent, then ssh_config."),
+				"jump":    {Type: cty.DynamicPseudoType, Optional: true, Description: "The host to go through: host.NAME."},
+			}}},
+			"netns": {Block: schema.Block{Description: "A network namespace of another host." + later, Attributes: map[string]*schema.Attribute{
+				"name":   str(true, "Name of the namespace."),
+				"parent": {Type: cty.DynamicPseudoType, Optional: true, Description: "The host it is on: host.NAME. Unset: this machine."},
+			}}},
+			"container": {Block: schema.Block{Description: "A container of another host." + later, Attributes: map[string]*schema.Attribute{
+				"name":   str(true, "Name or id of the container."),
+				"engine": str(false, "docker or podman."),
+				"parent": {Type: cty.DynamicPseudoType, Optional: true, Description: "The host it is on: host.NAME. Unset: this machine."},
+			}}},
+		},
+	}
+}
+
+// whole checks that a number is whole and within bounds.
+func whole(least, most int64) func(cty.Value) error {
+	return func(v cty.Value) error {
+		n, acc := v.AsBigFloat().Int64()
+		if !v.AsBigFloat().IsInt() || acc != 0 || n < least || n > most {
+			return fmt.Errorf("%s is not a whole number from %d to %d", v.AsBigFloat().Text('f', -1), least, most)
+		}
+		return nil
+	}
+}
+
+// Opener makes a Set's OpenHost from a way to reach this machine. The connection is opened at once; facts are gathered when first asked for.
+func Opener(open func(ctx context.Context, name string) (providers.Conn, error)) func(context.Context, string, cty.Value) (providers.Host, error) {
+	return func(ctx context.Context, name string, config cty.Value) (providers.Host, error) {
+		if !config.IsNull() {
+			for _, way := range []string{"ssh", "netns", "container"} {
+				if v := config.GetAttr(way); !v.IsKnown() || !v.IsNull() {
+					return nil, fmt.Errorf("host %s has a block %s, which is not supported by this version: it manages the machine that it runs on. Leave the block out for that machine", name, way)
+				}
+			}
+		}
+		conn, err := open(ctx, name)
+		if err != nil {
+			return nil, fmt.Errorf("open host %s: %w", name, err)
+		}
+		return hostkit.New(name, conn, Gather), nil
+	}
+}
