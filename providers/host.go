@@ -25,7 +25,7 @@ type Conn interface {
 	WriteFile(ctx context.Context, path string, data []byte, mode fs.FileMode) error
 	// Start starts a process that outlives the connection. See Process for what it leaves in its folder.
 	Start(ctx context.Context, p Process) error
-	// Dial connects to a socket of the host: "unix" or "tcp".
+	// Dial connects to a socket of the host: "unix", "unixpacket" (one Read is one message) or "tcp".
 	Dial(ctx context.Context, network, addr string) (net.Conn, error)
 	Close() error
 }

@@ -225,8 +225,8 @@ func startError(err error, p providers.Process) error {
 
 // Dial connects to a socket.
 func (l *Local) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
-	if !slices.Contains([]string{"unix", "tcp"}, network) {
-		return nil, fmt.Errorf("dial %s on %s: network %q is neither unix nor tcp", addr, l.name, network)
+	if !slices.Contains([]string{"unix", "unixpacket", "tcp"}, network) {
+		return nil, fmt.Errorf("dial %s on %s: network %q is none of unix, unixpacket and tcp", addr, l.name, network)
 	}
 	var d net.Dialer
 	c, err := d.DialContext(ctx, network, addr)
