@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/term"
 
+	"plumb/providers"
 	"plumb/providers/builtin"
 )
 
@@ -40,7 +41,7 @@ func osEnv() *env {
 		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
 		getenv: os.Getenv, environ: os.Environ, now: time.Now, dir: wd,
 		tty: term.IsTerminal(int(os.Stdout.Fd())), ttyIn: term.IsTerminal(int(os.Stdin.Fd())),
-		set:    builtin.Set,
+		set:    func() providers.Set { return *builtin.Set() },
 		signal: interrupts,
 		pid:    os.Getpid(),
 	}
