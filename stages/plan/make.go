@@ -266,7 +266,8 @@ func boolCompare(a, b bool) int {
 }
 
 // forceCreateBeforeDestroy sets it where the configuration says so, and on all that such an instance depends on: otherwise what it
-// stands on would be gone before it can go.
+// stands on would be gone before it can go. Settings are left out: old and new are the same value of the host, so that putting the old one
+// back last would undo the new one.
 func (ps *pass) forceCreateBeforeDestroy() {
 	if ps.ev == nil || ps.opt.Destroy {
 		return
@@ -275,18 +276,26 @@ func (ps *pass) forceCreateBeforeDestroy() {
 	var force func(r addrs.Resource)
 	force = func(r addrs.Resource) {
 		r = r.Static()
-		if forced[r] || r.Mode == addrs.Data {
+		if _, seen := forced[r]; seen || r.Mode == addrs.Data {
 			return
 		}
-		forced[r] = true
+		sch := ps.in.Catalog.Resources[r.Type]
+		forced[r] = sch == nil || !sch.Setting
 		for _, d := range ps.dependencies(r) {
 			force(d.Resource)
 		}
 	}
 	for _, r := range ps.ev.Resources() {
-		if cfg := configOf(ps.in.Config, r); cfg != nil && cfg.Lifecycle.CreateBeforeDestroy {
-			force(r)
+		cfg := configOf(ps.in.Config, r)
+		if cfg == nil || !cfg.Lifecycle.CreateBeforeDestroy {
+			continue
 		}
+		if sch := ps.in.Catalog.Resources[r.Type]; sch != nil && sch.Setting {
+			ps.diags = append(ps.diags, errorAt(cfg.Lifecycle.Range.Ptr(), "Setting cannot be created before it is destroyed",
+				"%s changes a value that the host has anyway, and destroy puts the old value back: done last, that would undo the new one. Remove create_before_destroy.", r))
+			continue
+		}
+		force(r)
 	}
 	for _, n := range ps.order {
 		n.change.CreateBeforeDestroy = forced[n.addr.Resource.Static()]
