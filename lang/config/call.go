@@ -22,6 +22,10 @@ func (l *loader) decodeCall(m *Module, b *hcl.Block) {
 	c := &Call{Name: b.Labels[0], Range: b.DefRange}
 	var content *hcl.BodyContent
 	content, c.Inputs = l.partial(b.Body, callSchema)
+	c.SourceAt = b.DefRange
+	if attr, ok := content.Attributes["source"]; ok {
+		c.SourceAt = attr.Expr.Range()
+	}
 	c.Source = l.source(content.Attributes["source"])
 	if attr, ok := content.Attributes["version"]; ok {
 		l.errorf(attr.NameRange, "Argument not supported", "version belongs to modules from a registry, which Plumb does not have. A module from a local path has the version of the configuration itself.")

@@ -110,14 +110,14 @@ func (l *loader) call(m *Module, c *Call) {
 		way = append(way, name(up))
 		if up.Dir == dir {
 			slices.Reverse(way)
-			l.errorf(c.Range, "Module call cycle", "Module %q is in folder %s, which is being read already: %s calls it again. A module cannot contain itself.",
+			l.errorf(c.SourceAt, "Module call cycle", "Module %q is in folder %s, which is being read already: %s calls it again. A module cannot contain itself.",
 				c.Name, dir, strings.Join(way, " -> "))
 			c.Module = newModule(dir, m, c)
 			return
 		}
 	}
 	if depth >= maxDepth {
-		l.errorf(c.Range, "Modules nested too deep", "Modules are nested more than %d deep here. Perhaps a symbolic link makes folder %s contain itself.", maxDepth, dir)
+		l.errorf(c.SourceAt, "Modules nested too deep", "Modules are nested more than %d deep here. Perhaps a symbolic link makes folder %s contain itself.", maxDepth, dir)
 		c.Module = newModule(dir, m, c)
 		return
 	}
@@ -158,8 +158,8 @@ func (l *loader) parse(m *Module, call *Call) ([]file, bool) {
 		}
 		l.sources[path] = src
 		f, diags := parseFile(src, path)
-		syntax = append(syntax, diags...)
-		if f != nil && f.Body != nil {
+		syntax = append(syntax, withoutEchoes(diags)...)
+		if f != nil && f.Body != nil && !(diags.HasErrors() && isJSON(n)) { // of broken JSON there is too little left
 			files = append(files, file{name: path, body: f.Body})
 		}
 	}
@@ -172,10 +172,29 @@ func (l *loader) parse(m *Module, call *Call) ([]file, bool) {
 
 // parseFile parses HCL's native syntax, or its JSON syntax when the name ends in .json.
 func parseFile(src []byte, name string) (*hcl.File, hcl.Diagnostics) {
-	if strings.HasSuffix(name, ".json") {
+	if isJSON(name) {
 		return hcljson.Parse(src, name)
 	}
 	return hclsyntax.ParseConfig(src, name, hcl.InitialPos)
+}
+
+func isJSON(name string) bool { return strings.HasSuffix(name, ".json") }
+
+// withoutEchoes leaves out the errors that follow from one before: what the parser says of a place where the scanner has found an error already,
+// and of each further line that a quotation mark which was forgotten makes part of a string.
+func withoutEchoes(diags hcl.Diagnostics) hcl.Diagnostics {
+	const runaway = "Invalid multi-line string"
+	var out hcl.Diagnostics
+	for _, d := range diags {
+		echo := slices.ContainsFunc(out, func(first *hcl.Diagnostic) bool {
+			return first.Subject != nil && d.Subject != nil && first.Subject.Start == d.Subject.Start || first.Summary == runaway && strings.Contains(d.Summary+d.Detail, "string") ||
+				first.Summary == runaway && d.Summary == runaway
+		})
+		if !echo {
+			out = append(out, d)
+		}
+	}
+	return out
 }
 
 // missing reports a folder without configuration: err is nil when it is there but empty.
@@ -195,7 +214,7 @@ func (l *loader) missing(m *Module, call *Call, err error) {
 			d.Detail = fmt.Sprintf("There are no *.plumb.hcl files in %s.", m.Dir)
 		}
 		d.Detail += fmt.Sprintf(" Module %q has source %q, which is looked for from the folder of the file that calls it.", call.Name, call.Source)
-		d.Subject = call.Range.Ptr()
+		d.Subject = call.SourceAt.Ptr()
 	}
 	l.diags = append(l.diags, d)
 }

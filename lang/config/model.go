@@ -96,6 +96,7 @@ type Output struct {
 type Call struct {
 	Name      string
 	Source    string // a local path: ./x or ../x
+	SourceAt  hcl.Range
 	Module    *Module
 	Count     hcl.Expression // nil for none
 	ForEach   hcl.Expression // nil for none

@@ -173,6 +173,9 @@ func number(s string) (int, error) {
 		return 0, errors.New("a number is missing")
 	}
 	n := 0
+	if set, err := ParseMask(s); err == nil && strings.HasPrefix(strings.ToLower(s), "0x") {
+		return 0, fmt.Errorf("%s is a mask, and this is a list: write %s", shorten(s), set)
+	}
 	for _, r := range s {
 		if r < '0' || r > '9' {
 			return 0, fmt.Errorf("%q is not a CPU number", shorten(s))

@@ -58,6 +58,7 @@ func TestParseErrors(t *testing.T) {
 		"0-7:x/4":         `"x" is not a CPU number`,
 		"0-7:1/y":         `"y" is not a CPU number`,
 		"all":             `"all" is not a CPU number`,
+		"0x6":             "0x6 is a mask, and this is a list: write 1-2",
 		"1 2":             `"1 2" is not a CPU number`,
 	} {
 		if _, err := Parse(in); err == nil || !strings.Contains(err.Error(), want) {

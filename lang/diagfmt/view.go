@@ -7,8 +7,10 @@ package diagfmt
 
 import (
 	"bufio"
+	"bytes"
 	"path/filepath"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/hashicorp/hcl/v2"
@@ -61,7 +63,7 @@ type Addressed interface{ DiagnosticAddress() string }
 // New makes the JSON form. sources are the files by the names in the ranges; a file that is not there has no
 // snippet. dir is the folder that absolute file names are shown relative to; "" shows them as they are.
 func New(d *hcl.Diagnostic, sources map[string][]byte, dir string) Diagnostic {
-	out := Diagnostic{Severity: "error", Summary: d.Summary, Detail: strings.TrimRight(d.Detail, "\n")}
+	out := Diagnostic{Severity: "error", Summary: d.Summary, Detail: nearby(strings.TrimRight(d.Detail, "\n"), dir)}
 	if d.Severity == hcl.DiagWarning {
 		out.Severity = "warning"
 	}
@@ -73,6 +75,9 @@ func New(d *hcl.Diagnostic, sources map[string][]byte, dir string) Diagnostic {
 	}
 	subject := *d.Subject
 	src, have := sources[subject.Filename]
+	if have {
+		subject = blockHeader(src, subject)
+	}
 	out.Range = &Range{Filename: relative(subject.Filename, dir), Start: Pos(subject.Start), End: Pos(subject.End)}
 	if have {
 		out.Snippet = snippet(src, subject, d.Context)
@@ -101,6 +106,46 @@ func relative(name, dir string) string {
 		return name
 	}
 	return rel
+}
+
+// nearby shortens the names of files below dir in a text, as relative does in ranges.
+func nearby(text, dir string) string {
+	if !filepath.IsAbs(dir) || dir == "/" {
+		return text
+	}
+	var b strings.Builder
+	prefix := strings.TrimSuffix(dir, "/") + "/"
+	for {
+		i := strings.Index(text, prefix)
+		if i < 0 {
+			return b.String() + text
+		}
+		b.WriteString(text[:i])
+		last, _ := utf8.DecodeLastRuneInString(text[:i])
+		if i > 0 && last != utf8.RuneError && (unicode.IsLetter(last) || unicode.IsDigit(last) || strings.ContainsRune("/._-", last)) { // the end of another path
+			b.WriteString(prefix)
+		}
+		text = text[i+len(prefix):]
+	}
+}
+
+// blockHeader turns the empty range before a block's opening brace, where HCL says that something is missing in the block, into the range
+// of the block's header.
+func blockHeader(src []byte, r hcl.Range) hcl.Range {
+	at := r.Start.Byte
+	if r.End.Byte != at || at < 0 || at >= len(src) || src[at] != '{' || strings.HasSuffix(r.Filename, ".json") {
+		return r
+	}
+	begin := bytes.LastIndexByte(src[:at], '\n') + 1
+	line := src[begin:at]
+	text := bytes.TrimSpace(line)
+	if len(text) == 0 || utf8.RuneCount(line) != r.Start.Column-1 { // a lone brace, or columns that are not characters
+		return r
+	}
+	indent := len(line) - len(bytes.TrimLeft(line, " \t"))
+	r.Start = hcl.Pos{Line: r.Start.Line, Column: indent + 1, Byte: begin + indent}
+	r.End = hcl.Pos{Line: r.Start.Line, Column: indent + 1 + utf8.RuneCount(text), Byte: begin + indent + len(text)}
+	return r
 }
 
 // maxLines bounds a snippet: what is marked is found by its first lines.

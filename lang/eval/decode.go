@@ -43,10 +43,17 @@ func (s scope) decode(body hcl.Body, info *blockInfo, refs []ref) (cty.Value, hc
 	return v, sorted(f.diags)
 }
 
-// explainComputed says of an argument that is only exported that it is, where HCL says that it is not expected.
+// explainComputed says of an argument that is only exported that it is, where HCL says that it is not expected, and suggests block types where HCL
+// does not.
 func explainComputed(body hcl.Body, info *blockInfo, diags hcl.Diagnostics) hcl.Diagnostics {
 	if !diags.HasErrors() {
 		return diags
+	}
+	for _, d := range diags { // HCL suggests nothing for dynamic blocks
+		if given, ok := strings.CutPrefix(d.Detail, `Blocks of type "`); ok && d.Summary == "Unsupported block type" && !strings.Contains(d.Detail, "Did you mean") {
+			given, _, _ = strings.Cut(given, `"`)
+			d.Detail += diagfmt.DidYouMean(given, info.blocks)
+		}
 	}
 	sch := &hcl.BodySchema{}
 	for _, name := range info.attributes {

@@ -310,6 +310,7 @@ func (x *indexer) body(n *node, m *config.Module, body hcl.Body, b *schema.Block
 	var trs []hcl.Traversal
 	if info.nested {
 		trs = dynblock.VariablesHCLDec(body, info.spec)
+		a.dynamic = firstDynamic(body)
 	} else {
 		trs = hcldec.Variables(body, info.spec)
 	}
@@ -319,6 +320,15 @@ func (x *indexer) body(n *node, m *config.Module, body hcl.Body, b *schema.Block
 	})
 	n.bodyRefs = x.checked(m, trs, a)
 	x.edges(n, m, n.bodyRefs, reference)
+}
+
+// firstDynamic is the type of the first dynamic block in a body; "" when there is none.
+func firstDynamic(body hcl.Body) string {
+	content, _, _ := body.PartialContent(&hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{{Type: "dynamic", LabelNames: []string{"type"}}}})
+	if content == nil || len(content.Blocks) == 0 {
+		return ""
+	}
+	return content.Blocks[0].Labels[0]
 }
 
 func (x *indexer) exprs(n *node, m *config.Module, a allowance, exprs ...hcl.Expression) {

@@ -142,6 +142,7 @@ func errorAt(at hcl.Range, summary, format string, args ...any) *hcl.Diagnostic 
 // allowance says which objects that depend on the place an expression may use.
 type allowance struct {
 	count, each, self bool
+	dynamic           string // a dynamic block that stands in the body, whose element is NAME.value
 }
 
 func repeats(count, forEach hcl.Expression) allowance {
@@ -190,6 +191,10 @@ func (e *Evaluator) check(m *config.Module, r ref, a allowance) *hcl.Diagnostic 
 			return refError(r.rng, "The each object has the attributes each.key and each.value only.")
 		}
 		if !a.each {
+			if a.dynamic != "" {
+				return refError(r.rng, "each.%s is there only in blocks that have a for_each argument of their own. In the content of a dynamic block the element has the block's name: %s.%s.",
+					r.name, a.dynamic, r.name)
+			}
 			return refError(r.rng, "each.%s is there only in blocks that have a for_each argument, and not in that argument itself.", r.name)
 		}
 	case refSelf:
