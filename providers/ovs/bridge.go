@@ -162,7 +162,7 @@ func (bridgeType) Plan(ctx context.Context, req providers.PlanRequest) (provider
 		return res, err
 	}
 	if b := w.bridges[name]; b != nil && !ours(b.external, req.Mark) {
-		res.Problems = append(res.Problems, foreign("bridge", name, req.Host.Name(), at("name"), owner(b.external)))
+		return res, foreign("bridge", name, req.Host.Name(), owner(b.external))
 	} else if p := w.ports[name]; b == nil && p != nil {
 		res.Problems = append(res.Problems, providers.Problem{Path: at("name"), Summary: "A port has the name of the bridge",
 			Detail: fmt.Sprintf("The bridge %s on %s has a port called %s; names of ports and bridges are unique in one database. Choose another name.", p.bridge.name, req.Host.Name(), name)})
@@ -203,7 +203,7 @@ func (t bridgeType) Apply(ctx context.Context, req providers.ApplyRequest) (prov
 	name := text(req.Planned, "name")
 	b := w.bridges[name]
 	if b != nil && !ours(b.external, req.Mark) {
-		return providers.ApplyResult{}, fmt.Errorf("bridge %s on %s %w: it is left as it is", name, req.Host.Name(), providers.ErrForeign)
+		return providers.ApplyResult{}, foreign("bridge", name, req.Host.Name(), owner(b.external))
 	}
 	if !w.daemon {
 		return providers.ApplyResult{}, fmt.Errorf("make bridge %s: %w on %s: add an ovs_switch resource, or start it", name, errStopped, req.Host.Name())
@@ -293,14 +293,11 @@ func dropped(prior cty.Value, want map[string]string, opts []option) []string {
 	return out
 }
 
-// removeBridge removes our bridge with what is ours on it. A bridge that is gone is fine.
+// removeBridge removes our bridge with what is ours on it. When it is gone, there may be another's of that name, which is left alone.
 func (s *session) removeBridge(ctx context.Context, w *world, name string, mark providers.Mark) error {
 	b := w.bridges[name]
-	if b == nil {
+	if b == nil || !ours(b.external, mark) {
 		return nil
-	}
-	if !ours(b.external, mark) {
-		return fmt.Errorf("bridge %s on %s %w: it is left as it is", name, s.host.Name(), providers.ErrForeign)
 	}
 	var others []string
 	refs := []any{}

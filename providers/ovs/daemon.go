@@ -107,7 +107,13 @@ func (s *session) startDaemon(ctx context.Context) error {
 	if !w.daemon {
 		return fmt.Errorf("ovs-vswitchd on %s ended right after its start%s", s.host.Name(), s.logTail(ctx, 10))
 	}
-	return s.commit(ctx) // it has read all there is once it has applied this
+	if err := s.commit(ctx); err != nil { // it has read all there is once it has applied this
+		return err
+	}
+	if w.root.external[keyRestart] != "" {
+		return s.restartDone(ctx)
+	}
+	return nil
 }
 
 // stopDaemon stops ovs-vswitchd and waits until it is gone. clean also takes its datapaths away.

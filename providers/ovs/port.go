@@ -71,9 +71,9 @@ func readPort(p *port, prior cty.Value) cty.Value {
 	if known(prior, "mtu") {
 		attrs["mtu"] = cty.NullVal(cty.Number)
 		switch {
-		case p.mtuRequest != 0 && (p.mtu == p.mtuRequest || p.mtu == 0): // a vhost port has none while nobody is connected
+		case p.mtuRequest != 0 && (p.mtu == p.mtuRequest || p.waitsForGuest()):
 			attrs["mtu"] = cty.NumberIntVal(p.mtuRequest)
-		case p.mtu != 0:
+		case p.mtu != 0 && p.mtuRequest != 0:
 			attrs["mtu"] = cty.NumberIntVal(p.mtu)
 		}
 	}
@@ -149,7 +149,7 @@ func (t portType) Apply(ctx context.Context, req providers.ApplyRequest) (provid
 	name := text(req.Planned, "name")
 	p := w.ports[name]
 	if p != nil && !ours(p.external, req.Mark) {
-		return providers.ApplyResult{}, fmt.Errorf("port %s on %s %w: it is left as it is", name, req.Host.Name(), providers.ErrForeign)
+		return providers.ApplyResult{}, foreign("port", name, req.Host.Name(), owner(p.external))
 	}
 	b := w.bridges[text(req.Planned, "bridge")]
 	if b == nil {
@@ -224,7 +224,7 @@ func (s *session) portWorks(ctx context.Context, name string, planned cty.Value)
 			problem = fmt.Errorf("interface %s on %s got no OpenFlow port number%s", name, s.host.Name(), s.dpdkLog(ctx, p))
 		case hasPort && wantPort > 0 && p.ofport != wantPort:
 			problem = fmt.Errorf("port %s on %s has OpenFlow port number %d, not %d: another port of the bridge has that", name, s.host.Name(), p.ofport, wantPort)
-		case hasMTU && p.mtu != wantMTU && (p.mtu != 0 || p.status["status"] == "connected"):
+		case hasMTU && p.mtu != wantMTU && !p.waitsForGuest():
 			problem = fmt.Errorf("interface %s on %s stays at MTU %d and does not take %d: the device refuses it, or there is too little memory for its packet buffers%s",
 				name, s.host.Name(), p.mtu, wantMTU, s.dpdkLog(ctx, p))
 		default:
@@ -343,14 +343,11 @@ func missingKeys(had, want map[string]string) []string {
 	return out
 }
 
-// removePort removes our port. One that is gone is fine.
+// removePort removes our port. When it is gone, there may be another's of that name, which is left alone.
 func (s *session) removePort(ctx context.Context, w *world, name string, mark providers.Mark) error {
 	p := w.ports[name]
-	if p == nil {
+	if p == nil || !ours(p.external, mark) || p.local() {
 		return nil
-	}
-	if !ours(p.external, mark) || p.local() {
-		return fmt.Errorf("port %s on %s %w: it is left as it is", name, s.host.Name(), providers.ErrForeign)
 	}
 	ops := []op{{"op": "mutate", "table": "Bridge", "where": byUUID(p.bridge.uuid), "mutations": []any{[]any{"ports", "delete", uuidRef(p.uuid)}}}}
 	ops = append(ops, dropPolicer(p)...)

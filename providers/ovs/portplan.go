@@ -48,7 +48,7 @@ func (portType) Plan(ctx context.Context, req providers.PlanRequest) (providers.
 			res.Problems = append(res.Problems, providers.Problem{Path: at("name"), Summary: "The name is a bridge's",
 				Detail: fmt.Sprintf("%s has a bridge called %s, whose local port has that name. Choose another.", req.Host.Name(), name)})
 		case !ours(p.external, req.Mark):
-			res.Problems = append(res.Problems, foreign("port", name, req.Host.Name(), at("name"), owner(p.external)))
+			return res, foreign("port", name, req.Host.Name(), owner(p.external))
 		}
 	}
 	if b := w.bridges[brName]; b != nil {

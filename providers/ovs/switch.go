@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -356,9 +357,11 @@ func (s *session) restartDaemon(ctx context.Context) error {
 	if err := s.stopDaemon(ctx, false); err != nil {
 		return err
 	}
-	if err := s.startDaemon(ctx); err != nil {
-		return err
-	}
+	return s.startDaemon(ctx)
+}
+
+// restartDone takes the note of setConfig back.
+func (s *session) restartDone(ctx context.Context) error {
 	_, err := s.transact(ctx, op{"op": "mutate", "table": "Open_vSwitch", "where": []any{}, "mutations": mapChange("external_ids", nil, []string{keyRestart})})
 	s.changed()
 	return err
@@ -376,6 +379,11 @@ func (s *session) restore(ctx context.Context, req providers.ApplyRequest) error
 	w, err := s.look(ctx)
 	if err != nil {
 		return err
+	}
+	if !u.Daemon && len(w.bridges) > 0 { // before anything is changed
+		names := slices.Sorted(maps.Keys(w.bridges))
+		return fmt.Errorf("Open vSwitch on %s did not run before and would be stopped now, but it still has bridges that are not ours: %s. Remove them (ovs-vsctl del-br) and run destroy again: %w",
+			s.host.Name(), strings.Join(names, ", "), providers.ErrForeign)
 	}
 	set, remove := map[string]string{}, []string(nil)
 	for k, v := range u.OtherConfig {
@@ -401,7 +409,7 @@ func (s *session) restore(ctx context.Context, req providers.ApplyRequest) error
 			}
 		}
 	}
-	if w.server && (u.Database || len(w.bridges) > 0) {
+	if w.server && u.Database {
 		again := w.daemon && u.Daemon && (restarts(set, remove) || rebuilt || w.root.external[keyRestart] != "")
 		if err := s.setConfig(ctx, w, set, remove, again || !u.Daemon); err != nil {
 			return err
@@ -421,17 +429,12 @@ func (s *session) stopAgain(ctx context.Context, req providers.ApplyRequest, w *
 	if u.Daemon {
 		return nil
 	}
-	if len(w.bridges) > 0 {
-		names := slices.Sorted(maps.Keys(w.bridges))
-		return fmt.Errorf("Open vSwitch on %s did not run before and would be stopped now, but it has bridges that are not ours: %v. Remove them and run destroy again: %w",
-			s.host.Name(), names, providers.ErrForeign)
-	}
 	req.Log("stopping ovs-vswitchd")
 	if err := s.stopDaemon(ctx, true); err != nil {
 		return err
 	}
 	if w.server && u.Database {
-		if _, err := s.transact(ctx, op{"op": "mutate", "table": "Open_vSwitch", "where": []any{}, "mutations": mapChange("external_ids", nil, []string{keyRestart})}); err != nil {
+		if err := s.restartDone(ctx); err != nil {
 			return err
 		}
 	}

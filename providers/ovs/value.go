@@ -133,15 +133,12 @@ func overlaps(obj cty.Value, attr string, opts []option, path cty.Path) []provid
 	return out
 }
 
-// foreign is the problem of an object that is there without our mark.
-func foreign(kind, name, host string, path cty.Path, who providers.Mark) providers.Problem {
-	whose := "It carries no mark of Plumb"
+// foreign is the error of an object that is there without our mark: it says whose, and what to do.
+func foreign(kind, name, host string, who providers.Mark) error {
+	whose := "it carries no mark of Plumb"
 	if who.Testbed != "" {
-		whose = fmt.Sprintf("It belongs to the testbed %s (%s)", who.Testbed, who.Address)
+		whose = fmt.Sprintf("it belongs to the testbed %s (%s)", who.Testbed, who.Address)
 	}
-	return providers.Problem{
-		Path: path, Summary: fmt.Sprintf("The %s %s exists and is not ours", kind, name),
-		Detail: fmt.Sprintf("%s has a %s called %s already. %s, so it is neither changed nor taken over. Choose another name, or remove it there by hand (ovs-vsctl %s %s).",
-			host, kind, name, whose, map[string]string{"bridge": "del-br", "port": "del-port"}[kind], name),
-	}
+	return fmt.Errorf("the %s %s on %s %w: %s, so it is neither changed nor taken over. Choose another name, or remove it there by hand (ovs-vsctl %s %s)",
+		kind, name, host, providers.ErrForeign, whose, map[string]string{"bridge": "del-br", "port": "del-port"}[kind], name)
 }

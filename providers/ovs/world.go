@@ -53,6 +53,11 @@ type port struct {
 // local says that the port is the bridge's own.
 func (p *port) local() bool { return p.bridge != nil && p.name == p.bridge.name }
 
+// waitsForGuest says that it is a vhost port nobody is connected to: such a port has no MTU and no queues yet.
+func (p *port) waitsForGuest() bool {
+	return (p.typ == clientType || p.typ == serverType) && p.status["status"] != "connected"
+}
+
 // owner reads our mark.
 func owner(external map[string]string) providers.Mark {
 	return providers.Mark{Testbed: external[keyTestbed], Address: external[keyAddress]}
