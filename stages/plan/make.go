@@ -291,7 +291,7 @@ func (ps *pass) forceCreateBeforeDestroy() {
 			continue
 		}
 		if sch := ps.in.Catalog.Resources[r.Type]; sch != nil && sch.Setting {
-			ps.diags = append(ps.diags, errorAt(cfg.Lifecycle.Range.Ptr(), "Setting cannot be created before it is destroyed",
+			ps.report(errorAt(cfg.Lifecycle.Range.Ptr(), "Setting cannot be created before it is destroyed",
 				"%s changes a value that the host has anyway, and destroy puts the old value back: done last, that would undo the new one. Remove create_before_destroy.", r))
 			continue
 		}
