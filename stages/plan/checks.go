@@ -109,8 +109,8 @@ func (h *hostClaims) checkUnique() hcl.Diagnostics {
 		if apart(other.by, u.by) {
 			continue
 		}
-		diags = append(diags, errorAt(u.by.at(u.claim.Path), "Used twice: "+u.claim.Scope, "%s on host.%s is %s of both %s and %s. It can belong to only one of them.",
-			u.claim.Scope, h.name, u.claim.Value, other.by.addr, u.by.addr))
+		diags = append(diags, errorAt(u.by.at(u.claim.Path), "Used twice: "+u.claim.Scope, "On host.%s both %s and %s have %s as %s. Only one of them can.",
+			h.name, other.by.addr, u.by.addr, u.claim.Value, u.claim.Scope))
 	}
 	return diags
 }

@@ -61,14 +61,29 @@ func (p *planner) target(ev *eval.Evaluator) {
 	p.addUsers(t)
 	for i, ok := range found {
 		if !ok {
-			p.report(errorAt(nil, "Target covers nothing", "Neither the configuration nor the state has anything that -target=%s covers. `plumb state list` shows what the state has.", targetText(t.named[i])))
+			name := targetText(t.named[i])
+			p.report(errorAt(nil, "Target covers nothing", "Neither the configuration nor the state has anything that -target=%s covers.%s", name, suggest(name, p.addresses(ev))))
 		}
 	}
-	if !p.opt.Destroy {
+	if !p.opt.Destroy && !slices.Contains(found, false) {
 		p.report(&hcl.Diagnostic{Severity: hcl.DiagWarning, Summary: "Only a part is planned", Detail: "-target leaves out everything that the targets do not need, and the outputs. " +
 			"It is for repairs: run plan without it afterwards to see what is still to do."})
 	}
 	p.scope = t
+}
+
+// addresses are what targets can name: the configuration's resources and the state's instances.
+func (p *planner) addresses(ev *eval.Evaluator) []string {
+	var out []string
+	if ev != nil {
+		for _, r := range ev.Resources() {
+			out = append(out, r.String())
+		}
+	}
+	for _, e := range p.instances() {
+		out = append(out, e.inst.Addr.String())
+	}
+	return out
 }
 
 // addNeeds adds what a targeted resource needs; the resource itself is covered by name only, so that a target may name one instance of several.
