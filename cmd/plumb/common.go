@@ -83,7 +83,7 @@ func (p *printer) show(s *session.Session, diags hcl.Diagnostics) error {
 			p.events.Event("diagnostic", map[string]any{"diagnostic": d})
 		}
 	} else if len(diags) > 0 {
-		fmt.Fprint(p.stderr, diagfmt.Text(diags, sources, p.dir, diagfmt.Style{Color: p.style().Color, Width: p.width}))
+		fmt.Fprint(p.stderr, diagfmt.Text(diagfmt.Consolidate(diags), sources, p.dir, diagfmt.Style{Color: p.style().Color, Width: p.width}))
 	}
 	if diags.HasErrors() {
 		return status(exitError)
