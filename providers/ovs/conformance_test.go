@@ -1,6 +1,8 @@
 package ovs
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -19,12 +21,22 @@ func cases(open func(*testing.T) providers.Host, run func(t *testing.T, h provid
 	}
 	// Ports and bridges with their settings, and the flows, without what changes by itself.
 	snapshot := func(t *testing.T, h providers.Host) []string {
+		s, err := sessionOf(t.Context(), h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, err := s.look(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
 		var lines []string
-		for line := range strings.Lines(run(t, h, "ovs-vsctl", "show")) {
-			if line = strings.TrimSpace(line); len(line) != 36 { // the first line is a UUID
-				lines = append(lines, line)
+		for _, b := range w.bridges {
+			lines = append(lines, fmt.Sprint("bridge ", b.name, b.datapath, b.failMode, b.protocols, b.otherConfig, b.external, b.stp, b.rstp, b.mcastSnooping))
+			for _, p := range b.ports {
+				lines = append(lines, fmt.Sprint("port ", b.name, p.name, p.typ, p.external, p.options, p.otherConfig, p.tag, p.trunks, p.vlanMode, p.qosType, p.ofport, p.mtuRequest))
 			}
 		}
+		slices.Sort(lines)
 		for line := range strings.Lines(run(t, h, "ovs-ofctl", "-O", "OpenFlow14", "--no-stats", "--no-names", "dump-flows", "br0")) {
 			lines = append(lines, strings.TrimSpace(line))
 		}

@@ -78,7 +78,7 @@ func realBed(t *testing.T) *bed {
 func machine(t *testing.T) string {
 	t.Helper()
 	return shell(t, "", "sh", "-c", `cat `+pagesFile+`; ls -A /etc/openvswitch /var/lib/openvswitch /var/log/openvswitch /run/openvswitch /run/plumb 2>&1;
-update-alternatives --query ovs-vswitchd | grep -E '^(Status|Value)'; pgrep -lx ovs-vswitchd; pgrep -lx ovsdb-server; true`)
+update-alternatives --query ovs-vswitchd | grep -E '^(Status|Value)'; pgrep -lx ovs-vswitchd; pgrep -lx ovsdb-server; ls /sys/class/net; true`)
 }
 
 func shell(t *testing.T, stdin string, args ...string) string {
