@@ -1,0 +1,5 @@
+plumb {
+  backend "s3" {
+    bucket = "testbeds"
+  }
+}

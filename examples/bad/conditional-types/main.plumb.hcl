@@ -1,0 +1,3 @@
+locals {
+  cores = true ? [1, 2] : "none"
+}

@@ -1,0 +1,7 @@
+variable "ports" {
+  default = 0
+}
+
+resource "plumb_data" "port" {
+  count = var.ports - 1
+}

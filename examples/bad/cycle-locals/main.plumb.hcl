@@ -1,0 +1,4 @@
+locals {
+  cores = local.count
+  count = length(local.cores)
+}

@@ -1,0 +1,9 @@
+module "left" {
+  source = "./echo"
+  in     = module.right.out
+}
+
+module "right" {
+  source = "./echo"
+  in     = module.left.out
+}

@@ -1,0 +1,3 @@
+resource "plumb_data" "a" {
+  input = plumb_data.a.output
+}

@@ -1,0 +1,7 @@
+host "dut" {}
+
+resource "ovs_bridge" "br0" {
+  name     = "br0"
+  datapath = "netdev"
+  name     = "br1"
+}

@@ -1,0 +1,3 @@
+locals {
+  cores = cpulist("1-x")
+}

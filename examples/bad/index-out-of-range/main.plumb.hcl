@@ -1,0 +1,4 @@
+locals {
+  cores = [1, 2]
+  third = local.cores[2]
+}

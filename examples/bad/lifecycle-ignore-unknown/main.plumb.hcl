@@ -1,0 +1,8 @@
+host "dut" {}
+
+resource "ovs_bridge" "br0" {
+  name = "br0"
+  lifecycle {
+    ignore_changes = [datapaths]
+  }
+}

@@ -1,0 +1,5 @@
+host "dut" {}
+
+resource "ovs_bridge" {
+  name = "br0"
+}

@@ -1,0 +1,3 @@
+module "switch" {
+  source = "./switch"
+}

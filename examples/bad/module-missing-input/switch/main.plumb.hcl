@@ -1,0 +1,3 @@
+variable "pmd_cores" {
+  type = string
+}

@@ -1,0 +1,3 @@
+module "pvp" {
+  source = "./modules/pvp"
+}

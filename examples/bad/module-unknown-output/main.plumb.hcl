@@ -1,0 +1,7 @@
+module "switch" {
+  source = "./switch"
+}
+
+output "bridge" {
+  value = module.switch.brigde
+}

@@ -1,0 +1,3 @@
+output "bridge" {
+  value = "br0"
+}

@@ -1,0 +1,2 @@
+# Files are *.plumb.hcl or *.plumb.json.
+host "dut" {}

@@ -1,0 +1,3 @@
+campaign "kernel_vs_dpdk" {
+  vary = { datapath = ["kernel", "dpdk"] }
+}

@@ -1,0 +1,6 @@
+check "enough_cores" {
+  assert {
+    condition     = true
+    error_message = "More cores are needed."
+  }
+}

@@ -1,0 +1,3 @@
+removed {
+  from = ovs_bridge.old
+}

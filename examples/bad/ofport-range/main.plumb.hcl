@@ -1,0 +1,13 @@
+host "dut" {}
+
+resource "ovs_bridge" "br0" {
+  name     = "br0"
+  datapath = "netdev"
+}
+
+resource "ovs_port" "p0" {
+  bridge = ovs_bridge.br0.name
+  name   = "p0"
+  type   = "internal"
+  ofport = 0
+}

@@ -1,0 +1,5 @@
+host "dut" {}
+
+resource "ovs_switch" "dut" {
+  dpdk_version = "22.11"
+}

@@ -1,0 +1,5 @@
+plumb {
+  required_providers {
+    ovs = { version = ">= 9.0" }
+  }
+}

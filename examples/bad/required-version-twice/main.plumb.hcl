@@ -1,0 +1,3 @@
+plumb {
+  required_version = ">= 2.0"
+}

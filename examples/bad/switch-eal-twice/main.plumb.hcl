@@ -1,0 +1,9 @@
+host "dut" {}
+
+resource "ovs_switch" "dut" {
+  dpdk {
+    lcores     = "0"
+    socket_mem = [512]
+    extra      = "--no-pci --socket-mem 1024"
+  }
+}

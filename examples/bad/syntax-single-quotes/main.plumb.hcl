@@ -1,0 +1,6 @@
+# Strings have double quotes.
+host "dut" {}
+
+resource "ovs_bridge" "br0" {
+  name = 'br0'
+}

@@ -1,0 +1,6 @@
+host "dut" {}
+
+resource "ovs_bridge" "br0" {
+  name     = "br0"
+  datapth  = "netdev"
+}

@@ -1,0 +1,12 @@
+host "dut" {}
+
+resource "ovs_bridge" "br0" {
+  name     = "br0"
+  datapath = "netdev"
+}
+
+resource "ovs_port" "p0" {
+  bridge = ovs_bridge.br0.nmae
+  name   = "p0"
+  type   = "internal"
+}

@@ -1,0 +1,5 @@
+host "dut" {}
+
+resources "ovs_bridge" "br0" {
+  name = "br0"
+}

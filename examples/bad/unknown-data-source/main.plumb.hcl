@@ -1,0 +1,3 @@
+host "dut" {}
+
+data "host_fact" "dut" {}

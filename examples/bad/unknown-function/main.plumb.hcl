@@ -1,0 +1,3 @@
+locals {
+  mask = cpumsk([1, 2])
+}

@@ -1,0 +1,3 @@
+host "dut" {}
+
+generator "testpdm" "tg" {}

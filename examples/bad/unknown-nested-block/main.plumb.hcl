@@ -1,0 +1,7 @@
+host "dut" {}
+
+resource "ovs_switch" "dut" {
+  dpkd {
+    pmd_cores = "1"
+  }
+}

@@ -1,0 +1,4 @@
+variable "frame_sizes" {
+  type    = list(number)
+  default = "64,128"
+}

@@ -1,0 +1,4 @@
+variable "pmd_cores" {
+  type        = string
+  description = "Cores that poll, as a list."
+}

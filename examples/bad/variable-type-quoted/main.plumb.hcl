@@ -1,0 +1,4 @@
+# Types are keywords, not strings.
+variable "cores" {
+  type = "list(number)"
+}

@@ -1,0 +1,7 @@
+host "dut" {}
+
+resource "ovs_switch" "dut" {
+  dpdk {
+    socket_mem = 1024
+  }
+}
