@@ -18,8 +18,8 @@ func (c *Conn) Dial(ctx context.Context, network, addr string) (net.Conn, error)
 	if err := c.begin(ctx, "Dial", network+" "+addr); err != nil {
 		return nil, err
 	}
-	if network != "unix" && network != "tcp" {
-		return nil, fmt.Errorf("dial %s on the fake host: network %q is neither unix nor tcp", addr, network)
+	if network != "unix" && network != "unixpacket" && network != "tcp" {
+		return nil, fmt.Errorf("dial %s on the fake host: network %q is none of unix, unixpacket and tcp", addr, network)
 	}
 	refuse := func(err error) error {
 		return fmt.Errorf("on the fake host: %w", &net.OpError{Op: "dial", Net: network, Err: os.NewSyscallError("connect", err)})

@@ -139,6 +139,9 @@ func (h *host) write(name string, data []byte, mode fs.FileMode) error {
 // put writes a file that the host itself keeps, with its folders.
 func (c *Conn) put(name, text string) error {
 	file := c.real(name, true)
+	if old, err := os.ReadFile(file); err == nil && string(old) == text {
+		return nil
+	}
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return err
 	}

@@ -25,7 +25,7 @@ func seed(dir string) error {
 			return err
 		}
 	}
-	for link, to := range map[string]string{"var/run": "../run", "etc/openvswitch/conf.db": "../../var/lib/openvswitch/conf.db", "proc/self": "1"} {
+	for link, to := range map[string]string{"var/run": "../run", "etc/openvswitch/conf.db": "../../var/lib/openvswitch/conf.db", "etc/openvswitch/.conf.db.~lock~": "../../var/lib/openvswitch/.conf.db.~lock~", "proc/self": "1"} {
 		err := os.Symlink(to, filepath.Join(root, link))
 		if err != nil && !os.IsExist(err) {
 			return err

@@ -1,13 +1,15 @@
 package fake
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
 	"plumb/providers/internal/ovsdb"
+	"plumb/providers/internal/ovsdb/ovsdbtest"
 )
 
-// vsctl is as much of ovs-vsctl as a person uses to meddle with a testbed: add-br, del-br, add-port, del-port, set, clear, remove, list-br,
+// vsctl is as much of ovs-vsctl as a person uses to meddle with a testbed: add-br, del-br, add-port, del-port, set, clear, remove, show, list-br,
 // list-ports, get; several in one go with "--".
 func vsctl(h *host, r *run) int {
 	servers := h.byComm("ovsdb-server")
@@ -32,6 +34,9 @@ func vsctl(h *host, r *run) int {
 		var fault string
 		switch {
 		case len(words) == 0:
+			continue
+		case words[0] == "show":
+			show(db, r)
 			continue
 		case words[0] == "init":
 			continue
@@ -69,8 +74,15 @@ func vsctl(h *host, r *run) int {
 			continue
 		default:
 			var more []ovsdb.Op
+			lenient := words[0] == "?"
+			if lenient {
+				words = words[1:]
+			}
 			more, fault = change(words, find)
 			ops = append(ops, more...)
+			if lenient && strings.HasPrefix(fault, "no ") {
+				fault = ""
+			}
 		}
 		if fault != "" {
 			return r.fail(1, "ovs-vsctl: %s", fault)
@@ -94,13 +106,58 @@ func vsctl(h *host, r *run) int {
 	return 0
 }
 
-// commands splits at "--" and drops the options.
+// show prints bridges and ports with what a person looks for.
+func show(db *ovsdbtest.Database, r *run) {
+	ports, ifaces := db.Rows("Port"), db.Rows("Interface")
+	named := func(rows map[string]ovsdb.Row, ids []string) []string {
+		slices.SortFunc(ids, func(a, b string) int {
+			return strings.Compare(ovsdb.String(rows[a]["name"]), ovsdb.String(rows[b]["name"]))
+		})
+		return ids
+	}
+	bridges := db.Rows("Bridge")
+	for id := range db.Rows("Open_vSwitch") {
+		r.printf("%s\n", id)
+	}
+	for _, id := range named(bridges, slices.Collect(maps.Keys(bridges))) {
+		r.printf("    Bridge %s\n", ovsdb.String(bridges[id]["name"]))
+		for _, col := range []string{"fail_mode", "datapath_type"} {
+			if v := ovsdb.String(bridges[id][col]); v != "" {
+				r.printf("        %s: %s\n", col, v)
+			}
+		}
+		for _, port := range named(ports, ovsdb.IDs(bridges[id]["ports"])) {
+			r.printf("        Port %s\n", ovsdb.String(ports[port]["name"]))
+			if tag, ok := ovsdb.Int(ports[port]["tag"]); ok {
+				r.printf("            tag: %d\n", tag)
+			}
+			if trunks := ovsdb.Ints(ports[port]["trunks"]); len(trunks) > 0 {
+				r.printf("            trunks: %v\n", trunks)
+			}
+			for _, i := range ovsdb.IDs(ports[port]["interfaces"]) {
+				r.printf("            Interface %s\n", ovsdb.String(ifaces[i]["name"]))
+				for _, col := range []string{"type", "error"} {
+					if v := ovsdb.String(ifaces[i][col]); v != "" {
+						r.printf("                %s: %s\n", col, v)
+					}
+				}
+				if o := ovsdb.StringMap(ifaces[i]["options"]); len(o) > 0 {
+					r.printf("                options: %v\n", o)
+				}
+			}
+		}
+	}
+}
+
+// commands splits at "--" and drops the options. A command with --if-exists becomes one that starts with "?".
 func commands(args []string) [][]string {
 	out := [][]string{nil}
 	for _, a := range args {
 		switch {
 		case a == "--":
 			out = append(out, nil)
+		case a == "--if-exists":
+			out[len(out)-1] = append(out[len(out)-1], "?")
 		case strings.HasPrefix(a, "--"):
 		default:
 			out[len(out)-1] = append(out[len(out)-1], a)
