@@ -39,6 +39,14 @@ func (c *Conn) Dial(ctx context.Context, network, addr string) (net.Conn, error)
 			return refuse(syscall.ECONNREFUSED)
 		case p == nil:
 			return refuse(syscall.ENOENT)
+		case strings.HasSuffix(sock, "/dpdk_telemetry.v2"):
+			if network != "unixpacket" {
+				return refuse(syscall.EPROTOTYPE)
+			}
+			pid := p.PID
+			serve = func(conn net.Conn) { c.telemetry(conn, pid) }
+		case network != "unix":
+			return refuse(syscall.EPROTOTYPE)
 		case strings.HasSuffix(sock, ".ctl"):
 			pid := p.PID
 			serve = func(conn net.Conn) { c.control(conn, pid) }

@@ -375,3 +375,57 @@ func TestWaitsAcrossConnections(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestTestpmd(t *testing.T) {
+	c := open(t, t.TempDir())
+	write(t, c, node0+"nr_hugepages", "100")
+	p := providers.Process{Dir: "/run/vnf", Args: []string{"stdbuf", "-oL", "dpdk-testpmd", "-m", "128", "--file-prefix", "vnf", "--vdev", "net_virtio_user0,path=/tmp/v0,server=1", "--", "-i"}}
+	if err := c.Start(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	pid := read(t, c, "/run/vnf/pid")
+	if got := read(t, c, "/proc/"+pid+"/comm"); got != "dpdk-testpmd" || read(t, c, node0+"free_hugepages") != "36" {
+		t.Error(got)
+	}
+	if _, err := c.Dial(t.Context(), "unix", "/var/run/dpdk/vnf/dpdk_telemetry.v2"); err == nil {
+		t.Error("a stream reached a socket of messages")
+	}
+	conn, err := c.Dial(t.Context(), "unixpacket", "/var/run/dpdk/vnf/dpdk_telemetry.v2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	buf := make([]byte, 16384)
+	message := func(want string) {
+		t.Helper()
+		n, err := conn.Read(buf)
+		if err != nil || !strings.Contains(string(buf[:n]), want) {
+			t.Fatalf("%s, %v; want %s", buf[:n], err, want)
+		}
+	}
+	message("DPDK 22.11.11")
+	for _, x := range [][2]string{{"/ethdev/list", `{"/ethdev/list":[0]}`}, {"/ethdev/stats,0", `"ipackets":0`}, {"/ethdev/stats,7", `null`}} {
+		if _, err := io.WriteString(conn, x[0]); err != nil {
+			t.Fatal(err)
+		}
+		message(x[1])
+	}
+	runWith(t, c, "start\nbogus\n", "dd", "of=/run/vnf/stdin", "oflag=nonblock", "conv=nocreat,notrunc", "status=none")
+	if got := read(t, c, "/run/vnf/log"); !strings.Contains(got, "start\ntestpmd> bogus\nCommand not found") {
+		t.Error(got)
+	}
+	runWith(t, c, "quit\n", "dd", "of=/run/vnf/stdin")
+	if got := read(t, c, "/run/vnf/exit"); got != "0" || read(t, c, node0+"free_hugepages") != "100" {
+		t.Error(got)
+	}
+	fails(t, c, 1, "No such device", "dd", "of=/run/vnf/stdin")
+
+	// Without memory it logs why and ends.
+	p.Args = append(p.Args[:4:4], append([]string{"4000"}, p.Args[5:]...)...)
+	if err := c.Start(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	if got := read(t, c, "/run/vnf/log"); !strings.Contains(got, "Not enough memory available! Requested: 4000MB, available: 200MB") || read(t, c, "/run/vnf/exit") != "1" {
+		t.Error(got)
+	}
+}

@@ -107,7 +107,11 @@ func (c *Conn) Start(ctx context.Context, p providers.Process) error {
 				return err
 			}
 		}
-		proc, err := h.spawn(p.Args, p.Env)
+		args := p.Args
+		if path.Base(args[0]) == "stdbuf" && len(args) > 2 { // it becomes what it runs
+			args = args[2:]
+		}
+		proc, err := h.spawn(args, p.Env)
 		if err != nil {
 			return err
 		}
@@ -117,14 +121,16 @@ func (c *Conn) Start(ctx context.Context, p providers.Process) error {
 				return err
 			}
 		}
-		switch name := path.Base(p.Args[0]); {
+		switch name := path.Base(args[0]); {
 		case name == "sleep":
 			return nil
 		case name == "dpdk-testpmd" && !h.settings.NoDPDK:
 			return h.startTestpmd(proc)
 		default:
-			h.unknown(p.Args)
-			if err := h.appendTo(p.Dir+"/log", p.Args[0]+": not found\n"); err != nil {
+			if programs()[name] == nil {
+				h.unknown(p.Args)
+			}
+			if err := h.appendTo(p.Dir+"/log", args[0]+": not found\n"); err != nil {
 				return err
 			}
 			return h.end(proc, 127)

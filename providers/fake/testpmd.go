@@ -1,6 +1,11 @@
 package fake
 
 import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"path"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -70,7 +75,11 @@ func (h *host) startTestpmd(p *process) error {
 		text += strings.TrimSuffix(h.settings.Testpmd, "\n") + "\n"
 	}
 	text += "Checking link statuses...\nDone\ntestpmd> "
-	for _, s := range vdevPaths(p.Args) {
+	sockets := vdevPaths(p.Args)
+	if !slices.Contains(p.Args, "--no-telemetry") {
+		sockets = append(sockets, telemetrySocket(p.Args))
+	}
+	for _, s := range sockets {
 		p.Sockets = append(p.Sockets, clean(s))
 		if err := h.put(s, ""); err != nil {
 			return err
@@ -91,4 +100,118 @@ func testpmdOnce(_ *host, r *run) int {
 		}
 	}
 	return r.fail(1, "dpdk-testpmd: the fake host runs it only through Start")
+}
+
+// telemetrySocket is where DPDK's telemetry listens (DPDK 22.11, lib/telemetry; the runtime folder is root's).
+func telemetrySocket(args []string) string {
+	prefix := option(args, "--file-prefix")
+	if prefix == "" {
+		prefix = "rte"
+	}
+	return "/var/run/dpdk/" + prefix + "/dpdk_telemetry.v2"
+}
+
+// telemetry serves the socket: a greeting, then an answer to each message. No frame ever comes.
+func (c *Conn) telemetry(conn net.Conn, pid int) {
+	defer conn.Close()
+	send := func(v any) bool {
+		b, err := json.Marshal(v)
+		if err == nil {
+			_, err = conn.Write(b)
+		}
+		return err == nil
+	}
+	if !send(map[string]any{"version": "DPDK 22.11.11", "pid": pid, "max_output_len": 16384}) {
+		return
+	}
+	buf := make([]byte, 4096)
+	for {
+		n, err := conn.Read(buf)
+		if err != nil {
+			return
+		}
+		name, arg, _ := strings.Cut(string(buf[:n]), ",")
+		var answer any
+		err = c.locked(func(h *host) error {
+			p := h.state.Procs[pid]
+			if p == nil {
+				return fmt.Errorf("process %d has ended", pid)
+			}
+			answer = telemetryAnswer(p, name, arg)
+			return nil
+		})
+		if err != nil || !send(map[string]any{name: answer}) {
+			return
+		}
+	}
+}
+
+func telemetryAnswer(p *process, name, arg string) any {
+	ports := len(vdevPaths(p.Args))
+	port, err := strconv.Atoi(arg)
+	if name == "/ethdev/list" {
+		list := make([]int, ports)
+		for i := range list {
+			list[i] = i
+		}
+		return list
+	}
+	if err != nil || port < 0 || port >= ports {
+		return nil
+	}
+	switch name {
+	case "/ethdev/stats":
+		stats := map[string]any{}
+		for _, k := range []string{"ipackets", "opackets", "ibytes", "obytes", "imissed", "ierrors", "oerrors", "rx_nombuf"} {
+			stats[k] = 0
+		}
+		return stats
+	case "/ethdev/xstats":
+		return map[string]any{"rx_good_packets": 0, "tx_good_packets": 0, "rx_missed_errors": 0, "rx_errors": 0, "tx_errors": 0}
+	case "/ethdev/link_status":
+		return map[string]any{"status": "UP", "speed": 4294967295, "duplex": "full-duplex"}
+	case "/ethdev/info":
+		return map[string]any{"name": "net_virtio_user" + arg, "state": 1, "nb_rx_queues": 1, "nb_tx_queues": 1, "port_id": port, "mtu": 1500,
+			"mac_addr": fmt.Sprintf("52:54:00:00:00:%02X", port+1), "promiscuous": 0, "dev_started": 1}
+	}
+	return nil
+}
+
+// dd is dd of=FIFO: a line for the console of a process.
+func dd(h *host, r *run) int {
+	to := option(r.args, "of")
+	if to == "" || option(r.args, "if") != "" {
+		return r.fail(1, "dd: the fake host writes only its input to a console")
+	}
+	for _, p := range h.state.Procs {
+		if p.Dir == "" || clean(p.Dir+"/stdin") != clean(to) {
+			continue
+		}
+		for line := range strings.Lines(string(r.stdin)) {
+			if err := h.console(p, strings.TrimSpace(line)); err != nil {
+				return r.fail(1, "dd: %v", err)
+			}
+		}
+		return 0
+	}
+	if !h.exists(path.Dir(to)) || !h.exists(to) {
+		return r.fail(1, "dd: failed to open '%s': No such file or directory", to)
+	}
+	return r.fail(1, "dd: failed to open '%s': No such device or address", to)
+}
+
+// console is what testpmd does with a line.
+func (h *host) console(p *process, line string) error {
+	answer := ""
+	switch verb, _, _ := strings.Cut(line, " "); verb {
+	case "quit":
+		if err := h.appendTo(p.Dir+"/log", line+"\n\nBye...\n"); err != nil {
+			return err
+		}
+		return h.end(p, 0)
+	case "start", "stop", "set", "clear", "port", "show":
+	default:
+		answer = "Command not found\n"
+	}
+	return h.appendTo(p.Dir+"/log", line+"\n"+answer+"testpmd> ")
 }
