@@ -81,7 +81,7 @@ func (s *session) appctl(ctx context.Context, commands ...[]string) ([]string, e
 		return nil, err
 	}
 	if pid == 0 {
-		return nil, fmt.Errorf("ovs-vswitchd: %w on %s", errStopped, s.host.Name())
+		return nil, fmt.Errorf("%w on %s", errStopped, s.host.Name())
 	}
 	conn, err := s.host.Conn().Dial(ctx, "unix", controlSocket(pid))
 	if err != nil {

@@ -156,7 +156,7 @@ func (t portType) Apply(ctx context.Context, req providers.ApplyRequest) (provid
 		return providers.ApplyResult{}, fmt.Errorf("add port %s: %s has no bridge %s", name, req.Host.Name(), text(req.Planned, "bridge"))
 	}
 	if !w.daemon {
-		return providers.ApplyResult{}, fmt.Errorf("add port %s: ovs-vswitchd: %w on %s", name, errStopped, req.Host.Name())
+		return providers.ApplyResult{}, fmt.Errorf("add port %s: %w on %s", name, errStopped, req.Host.Name())
 	}
 	if sock := text(req.Planned, "vhost_server_path"); path.Dir(sock) == vhostDir {
 		if _, err := req.Host.Conn().Run(ctx, providers.Cmd{Args: []string{"mkdir", "-p", vhostDir}}); err != nil {
@@ -219,7 +219,7 @@ func (s *session) portWorks(ctx context.Context, name string, planned cty.Value)
 		case p == nil:
 			return nil, fmt.Errorf("port %s on %s vanished while it was made: something else changes the database", name, s.host.Name())
 		case p.failure != "":
-			return p, fmt.Errorf("Open vSwitch on %s reports of interface %s: %s%s", s.host.Name(), name, p.failure, s.dpdkLog(ctx, p))
+			return p, fmt.Errorf("interface %s on %s: Open vSwitch reports: %s%s", name, s.host.Name(), p.failure, s.dpdkLog(ctx, p))
 		case p.ofport <= 0:
 			problem = fmt.Errorf("interface %s on %s got no OpenFlow port number%s", name, s.host.Name(), s.dpdkLog(ctx, p))
 		case hasPort && wantPort > 0 && p.ofport != wantPort:

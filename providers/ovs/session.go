@@ -23,7 +23,7 @@ const (
 )
 
 // errStopped says that Open vSwitch does not run.
-var errStopped = errors.New("Open vSwitch does not run")
+var errStopped = errors.New("the Open vSwitch daemons do not run")
 
 // database is what a session needs of an OVSDB connection: one transaction, all or nothing.
 type database interface {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -382,7 +383,7 @@ func (s *session) restore(ctx context.Context, req providers.ApplyRequest) error
 	}
 	if !u.Daemon && len(w.bridges) > 0 { // before anything is changed
 		names := slices.Sorted(maps.Keys(w.bridges))
-		return fmt.Errorf("Open vSwitch on %s did not run before and would be stopped now, but it still has bridges that are not ours: %s. Remove them (ovs-vsctl del-br) and run destroy again: %w",
+		return fmt.Errorf("stop Open vSwitch on %s, which did not run before: it still has bridges that are not ours: %s. Remove them (ovs-vsctl del-br) and run destroy again: %w",
 			s.host.Name(), strings.Join(names, ", "), providers.ErrForeign)
 	}
 	set, remove := map[string]string{}, []string(nil)
@@ -453,27 +454,25 @@ func (s *session) stopAgain(ctx context.Context, req providers.ApplyRequest, w *
 	return s.removeMade(ctx, u.Made)
 }
 
-// removeDatabase removes the file and its lock, where they really are.
+// removeDatabase removes the file and its lock, where they really are: Debian has symbolic links for both in /etc.
 func (s *session) removeDatabase(ctx context.Context) error {
-	for _, path := range []string{dbFile, "/etc/openvswitch/.conf.db.~lock~"} {
-		res, err := s.host.Conn().Run(ctx, providers.Cmd{Args: []string{"readlink", "-m", path}})
+	args := []string{"rm", "-f", "--"}
+	for _, link := range []string{dbFile, dbLock(dbFile)} {
+		res, err := s.host.Conn().Run(ctx, providers.Cmd{Args: []string{"readlink", "-m", link}})
 		if err != nil {
-			return fmt.Errorf("find %s: %w", path, err)
+			return fmt.Errorf("find %s: %w", link, err)
 		}
-		real := string(trimNewline(res.Stdout))
-		if err := s.run(ctx, "remove "+real, 0, "rm", "-f", "--", real); err != nil {
-			return err
+		real := strings.TrimSpace(string(res.Stdout))
+		args = append(args, real)
+		if link == dbFile {
+			args = append(args, dbLock(real))
 		}
 	}
-	return nil
+	return s.run(ctx, "remove the database", 0, args...)
 }
 
-func trimNewline(b []byte) []byte {
-	for len(b) > 0 && b[len(b)-1] == '\n' {
-		b = b[:len(b)-1]
-	}
-	return b
-}
+// dbLock is the lock file beside a database file.
+func dbLock(db string) string { return path.Join(path.Dir(db), "."+path.Base(db)+".~lock~") }
 
 // removeMade removes the folders and log files that were not there. Both daemons have ended.
 func (s *session) removeMade(ctx context.Context, made []string) error {
