@@ -40,18 +40,11 @@ func (l *loader) decodeHost(m *Module, b *hcl.Block) {
 		return
 	}
 	if m.Parent != nil {
-		l.errorf(b.DefRange, "Host in a called module", "Hosts can only be declared in the root module; they are seen in all modules as host.NAME. Move this block to %s.", rootOf(m).Dir)
+		l.errorf(b.DefRange, "Host in a called module", "Hosts can only be declared in the root module; they are seen in all modules as host.NAME. Move this block to a file of the root module.")
 		return
 	}
 	h := &Host{Name: b.Labels[0], Body: b.Body, Range: b.DefRange}
 	put(l, m.Hosts, h.Name, header("host", h.Name), h, b.DefRange, func(x *Host) hcl.Range { return x.Range })
-}
-
-func rootOf(m *Module) *Module {
-	for m.Parent != nil {
-		m = m.Parent
-	}
-	return m
 }
 
 var generatorSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "host"}}}

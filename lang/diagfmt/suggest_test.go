@@ -9,6 +9,8 @@ func TestSuggest(t *testing.T) {
 		{"hots", "host"},
 		{"hosts", "host"},
 		{"local", "locals"},
+		{"modlue", "module"},
+		{"acb", "abc"}, // a swap is nearer than abd
 		{"abe", "abc"}, // as near as abd: the first in order
 		{"xyz", ""},
 		{"", ""},

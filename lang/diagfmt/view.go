@@ -129,11 +129,11 @@ func nearby(text, dir string) string {
 	}
 }
 
-// blockHeader turns the empty range before a block's opening brace, where HCL says that something is missing in the block, into the range
-// of the block's header.
+// blockHeader turns a range that is only a block's opening brace, or empty before it, where HCL says that something is missing in the block, into the
+// range of the block's header.
 func blockHeader(src []byte, r hcl.Range) hcl.Range {
 	at := r.Start.Byte
-	if r.End.Byte != at || at < 0 || at >= len(src) || src[at] != '{' || strings.HasSuffix(r.Filename, ".json") {
+	if r.End.Byte > at+1 || r.End.Byte < at || at < 0 || at >= len(src) || src[at] != '{' || strings.HasSuffix(r.Filename, ".json") {
 		return r
 	}
 	begin := bytes.LastIndexByte(src[:at], '\n') + 1

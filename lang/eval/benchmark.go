@@ -1,7 +1,9 @@
 package eval
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
@@ -157,7 +159,7 @@ func (e *Evaluator) hops(mod *moduleInst, cfg *config.Benchmark, b *Benchmark) h
 		}
 		key := keyOf(r.key)
 		if !exp.has(key) {
-			diags = append(diags, errorAt(r.rng, "No such instance", "%s%s does not exist: %s has %d instances.", r.name, key, r.name, len(exp.keys)))
+			diags = append(diags, errorAt(r.rng, "No such instance", "%s%s does not exist. %s", r.name, key, instancesText(r.name, exp.keys)))
 			continue
 		}
 		b.Path = append(b.Path, addressIn(mod, res).Instance(key))
@@ -197,4 +199,20 @@ func (e *Evaluator) EvalRequire(b *Benchmark, rule *config.CheckRule, self cty.V
 		diags = append(diags, conditionError(rule, ctx, "The condition refers to a value that is not known, so it cannot be told whether it holds."))
 	}
 	return result == holds, text, Dedup(diags)
+}
+
+// instancesText says which instances there are, as long as they are few.
+func instancesText(name string, keys []addrs.Key) string {
+	const few = 8
+	var out []string
+	for _, k := range keys[:min(len(keys), few)] {
+		out = append(out, name+k.String())
+	}
+	switch {
+	case len(keys) == 0:
+		return "There is no instance of " + name + "."
+	case len(keys) > few:
+		return fmt.Sprintf("There are %d instances of %s, such as %s.", len(keys), name, out[0])
+	}
+	return "There is " + strings.Join(out, ", ") + "."
 }

@@ -138,6 +138,7 @@ func (f *finisher) attribute(v cty.Value, name string, a *schema.Attribute, path
 		secret := a.Sensitive || v.ContainsMarked()
 		if err := checkValue(deep, name, a); err != nil {
 			what := name
+			err = inElement(deep, a, err)
 			if at := (cty.PathError{}); errors.As(err, &at) {
 				path = append(path, at.Path...)
 				what += pathString(at.Path)
@@ -171,6 +172,20 @@ func checkValue(v cty.Value, name string, a *schema.Attribute) error {
 		}
 	}
 	return nil
+}
+
+// inElement finds the element of a list that an error of the attribute's own check is about: the one that alone is refused with the same words.
+func inElement(v cty.Value, a *schema.Attribute, err error) error {
+	if at := (cty.PathError{}); errors.As(err, &at) || a.Validate == nil || !v.Type().IsListType() {
+		return err
+	}
+	for it := v.ElementIterator(); it.Next(); {
+		i, e := it.Element()
+		if alone := a.Validate(cty.ListVal([]cty.Value{e})); alone != nil && alone.Error() == err.Error() {
+			return cty.Path{cty.IndexStep{Key: i}}.NewError(err)
+		}
+	}
+	return err
 }
 
 // sentence ends a text with a full stop, unless it has an end.

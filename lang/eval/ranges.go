@@ -3,6 +3,7 @@ package eval
 import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
 
 	"plumb/lang/schema"
 )
@@ -120,7 +121,11 @@ func element(expr hcl.Expression, path cty.Path) hcl.Expression {
 		return expr
 	}
 	for _, p := range pairs {
-		if k, diags := p.Key.Value(nil); !diags.HasErrors() && k.IsKnown() && !k.IsNull() && k.Type() == cty.String && k.AsString() == key.AsString() {
+		k, diags := p.Key.Value(nil)
+		if diags.HasErrors() || !k.IsKnown() || k.IsNull() || !k.Type().IsPrimitiveType() {
+			continue
+		}
+		if k, err := convert.Convert(k, cty.String); err == nil && k.AsString() == key.AsString() { // { 1 = x } has the key "1"
 			return element(p.Value, path[1:])
 		}
 	}

@@ -143,6 +143,9 @@ func suggest(name string, have []string) string {
 	have = slices.Compact(slices.Sorted(slices.Values(have)))
 	best, at := "", max(2, len(name)/3)+1
 	for _, h := range have {
+		if isNumber(h) != isNumber(name) {
+			continue // a port's number is a name for it, but nobody means it by t2
+		}
 		if d := levenshtein.Distance(name, h, nil); d < at {
 			best, at = h, d
 		}
@@ -155,6 +158,8 @@ func suggest(name string, have []string) string {
 	}
 	return ""
 }
+
+func isNumber(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
 // checkSockets matches the halves of vhost-user connections.
 func (h *hostClaims) checkSockets() hcl.Diagnostics {
