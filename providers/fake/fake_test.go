@@ -237,8 +237,28 @@ func TestOpenVSwitch(t *testing.T) {
 	if got := ovsdb.StringMap(iface(t, database(t, again), "v0")["status"])["status"]; got != "connected" {
 		t.Error(got)
 	}
+	if got := read(t, again, "/run/vnf/log"); !strings.HasSuffix(got, "testpmd>") || !strings.Contains(got, "Too many memory regions") {
+		t.Error(got)
+	}
+	// One that nobody connects to waits, until somebody does.
+	if err := c.Start(t.Context(), providers.Process{Dir: "/run/late", Args: []string{"dpdk-testpmd", "--single-file-segments", "--file-prefix", "late", "--vdev", "net_virtio_user0,path=/tmp/v2,server=1", "--", "-i"}}); err != nil {
+		t.Fatal(err)
+	}
+	if got := read(t, c, "/run/late/log"); !strings.HasSuffix(got, "(/tmp/v2) waiting for client connection...") {
+		t.Error(got)
+	}
+	if got := read(t, c, "/proc/net/unix"); !strings.Contains(got, " 00010000 0001 01 ") || !strings.Contains(got, " /tmp/v2") {
+		t.Error(got)
+	}
+	if _, err := db.Apply(t.Context(), addPort("br0", "v2", "dpdkvhostuserclient", map[string]string{"vhost-server-path": "/tmp/v2"})...); err != nil {
+		t.Fatal(err)
+	}
+	if got := read(t, c, "/run/late/log"); !strings.HasSuffix(got, "testpmd>") || strings.Contains(got, "Too many") {
+		t.Error(got)
+	}
+	run(t, again, "kill", "-KILL", read(t, again, "/run/late/pid"))
 	run(t, again, "kill", read(t, again, "/run/vnf/pid"))
-	if got := ovsdb.StringMap(iface(t, db, "v0")["status"])["status"]; got != "disconnected" || read(t, c, "/run/vnf/exit") != "0" {
+	if got := ovsdb.StringMap(iface(t, db, "v0")["status"])["status"]; got != "disconnected" || read(t, c, "/run/vnf/exit") != "143" {
 		t.Error(got)
 	}
 
@@ -379,7 +399,7 @@ func TestWaitsAcrossConnections(t *testing.T) {
 func TestTestpmd(t *testing.T) {
 	c := open(t, t.TempDir())
 	write(t, c, node0+"nr_hugepages", "100")
-	p := providers.Process{Dir: "/run/vnf", Args: []string{"stdbuf", "-oL", "dpdk-testpmd", "-m", "128", "--file-prefix", "vnf", "--vdev", "net_virtio_user0,path=/tmp/v0,server=1", "--", "-i"}}
+	p := providers.Process{Dir: "/run/vnf", Args: []string{"stdbuf", "-oL", "dpdk-testpmd", "-m", "128", "--file-prefix", "vnf", "--vdev", "net_null0", "--", "-i"}}
 	if err := c.Start(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 )
@@ -66,6 +68,8 @@ func (c *Conn) ReadFiles(ctx context.Context, patterns ...string) (map[string][]
 				switch {
 				case name == "/proc/self/status":
 					out[name] = []byte(h.selfStatus())
+				case name == "/proc/net/unix":
+					out[name] = []byte(h.unixSockets())
 				case err == nil:
 					out[name] = b
 				case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR), glob && errors.Is(err, syscall.EISDIR):
@@ -86,6 +90,18 @@ func (h *host) selfStatus() string {
 		uid = 1000
 	}
 	return fmt.Sprintf("Name:\tcat\nUid:\t%[1]d\t%[1]d\t%[1]d\t%[1]d\nGid:\t%[1]d\t%[1]d\t%[1]d\t%[1]d\nCapEff:\t000001ffffffffff\n", uid)
+}
+
+// unixSockets is /proc/net/unix: who listens where.
+func (h *host) unixSockets() string {
+	var b strings.Builder
+	b.WriteString("Num       RefCount Protocol Flags    Type St Inode Path\n")
+	for _, pid := range slices.Sorted(maps.Keys(h.state.Procs)) {
+		for i, s := range h.state.Procs[pid].Sockets {
+			fmt.Fprintf(&b, "0000000000000000: 00000002 00000000 00010000 0001 01 %d%d %s\n", pid, i, s)
+		}
+	}
+	return b.String()
 }
 
 func (c *Conn) expand(pattern string) (names []string, glob bool, err error) {

@@ -184,7 +184,7 @@ func (h *host) kill(r *run) int {
 			status = r.fail(1, "kill: (%s): No such process", a)
 		case sig == 0:
 		case sig == 9 || sig == 15 || sig == 2 || sig == 1 || sig == 3:
-			if err := h.end(p, h.statusOf(p, sig)); err != nil {
+			if err := h.end(p, statusOf(p, sig)); err != nil {
 				return r.fail(1, "kill: %v", err)
 			}
 		}
@@ -192,9 +192,10 @@ func (h *host) kill(r *run) int {
 	return status
 }
 
-// statusOf is the exit status that a signal makes: testpmd and the daemons catch the polite ones and leave with 0.
-func (h *host) statusOf(p *process, sig int) int {
-	if sig != 9 && p.Comm != "sleep" {
+// statusOf is the exit status that a signal makes: the daemons catch the polite ones and leave with 0; testpmd cleans up and then lets the
+// signal end it.
+func statusOf(p *process, sig int) int {
+	if sig != 9 && strings.HasPrefix(p.Comm, "ovs") {
 		return 0
 	}
 	return 128 + sig

@@ -79,7 +79,7 @@ func (h *host) takeSocketMem(p *process, cfg map[string]string) string {
 	return ""
 }
 
-// settle lets every running ovs-vswitchd take its database over.
+// settle lets every running ovs-vswitchd take its database over, and then every testpmd go on.
 func (h *host) settle() error {
 	for _, p := range h.byComm("ovs-vswitchd") {
 		if h.databaseOf(p) == nil {
@@ -105,6 +105,11 @@ func (h *host) settle() error {
 				return err
 			}
 			h.changed = append(h.changed, p.Data["db"])
+		}
+	}
+	for _, p := range h.byComm("dpdk-testpmd") {
+		if err := h.proceed(p); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -309,8 +314,24 @@ func (h *host) refusal(p *process, b bridge, row ovsdb.Row) string {
 // vhostPeer says whether a testpmd is at the other end of a vhost-user socket.
 func (h *host) vhostPeer(sock string) bool {
 	for _, p := range h.byComm("dpdk-testpmd") {
-		for _, path := range vdevPaths(p.Args) {
-			if clean(path) == clean(sock) {
+		for _, d := range devices(p.Args) {
+			if d.path != "" && clean(d.path) == clean(sock) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// switchAt says whether a port of a running switch is at the other end of a vhost-user socket.
+func (h *host) switchAt(sock string) bool {
+	for _, p := range h.byComm("ovs-vswitchd") {
+		db, err := h.getDB(p.Data["db"])
+		if err != nil {
+			continue
+		}
+		for _, row := range db.Rows("Interface") {
+			if ovsdb.String(row["error"]) == "" && clean(ovsdb.StringMap(row["status"])["socket"]) == clean(sock) {
 				return true
 			}
 		}

@@ -3,6 +3,7 @@ package fake
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net"
 	"path"
 	"slices"
@@ -10,24 +11,37 @@ import (
 	"strings"
 )
 
-// vdevPaths are the sockets of the virtio-user and vhost devices of a testpmd.
-func vdevPaths(args []string) []string {
-	var out []string
+// device is one port of a testpmd.
+type device struct {
+	path   string // of its vhost-user socket; "" for other devices
+	server bool   // the socket is its own
+}
+
+// devices are the ports that a command line makes: --vdev and -a.
+func devices(args []string) []device {
+	var out []device
 	for i, a := range args {
+		if a == "--" {
+			break
+		}
 		v, ok := strings.CutPrefix(a, "--vdev=")
-		if !ok && a == "--vdev" && i+1 < len(args) {
+		if !ok && (a == "--vdev" || a == "-a") && i+1 < len(args) {
 			v, ok = args[i+1], true
 		}
 		if !ok {
 			continue
 		}
+		var d device
 		for _, part := range strings.Split(v, ",") {
-			if p, ok := strings.CutPrefix(part, "path="); ok {
-				out = append(out, p)
-			} else if p, ok := strings.CutPrefix(part, "iface="); ok {
-				out = append(out, p)
+			key, val, _ := strings.Cut(part, "=")
+			switch key {
+			case "path", "iface":
+				d.path = val
+			case "server":
+				d.server = val == "1"
 			}
 		}
+		out = append(out, d)
 	}
 	return out
 }
@@ -51,31 +65,43 @@ func (h *host) startTestpmd(p *process) error {
 	if err := log("EAL: Detected CPU lcores: 8\nEAL: Detected NUMA nodes: 2\n"); err != nil {
 		return err
 	}
-	mb, _ := strconv.Atoi(option(p.Args, "-m"))
-	for _, s := range strings.Split(option(p.Args, "--socket-mem"), ",") {
-		n, _ := strconv.Atoi(s)
-		mb += n
+	want := map[int]int{} // MB by node
+	if mb, err := strconv.Atoi(option(p.Args, "-m")); err == nil {
+		want[-1] = mb
 	}
-	if mb > 0 {
-		if free, ok := h.take(p, -1, mb); !ok {
-			if err := log("EAL: Not enough memory available! Requested: " + strconv.Itoa(mb) + "MB, available: " + strconv.Itoa(free) + "MB\nEAL: FATAL: Cannot init memory\nEAL: Error - exiting with code: 1\n"); err != nil {
+	for node, s := range strings.Split(option(p.Args, "--socket-mem"), ",") {
+		if mb, err := strconv.Atoi(s); err == nil {
+			want[node] = mb
+		}
+	}
+	for _, node := range slices.Sorted(maps.Keys(want)) {
+		if free, ok := h.take(p, node, want[node]); !ok {
+			on := ""
+			if node >= 0 {
+				on = fmt.Sprintf(" on socket %d", node)
+			}
+			err := log(fmt.Sprintf("EAL: Not enough memory available%s! Requested: %dMB, available: %dMB\nEAL: FATAL: Cannot init memory\nEAL: Cannot init memory\nEAL: Error - exiting with code: 1\n", on, want[node], free))
+			if err != nil {
 				return err
 			}
 			return h.end(p, 1)
 		}
-		if err := h.recount(); err != nil {
-			return err
+	}
+	if err := h.recount(); err != nil {
+		return err
+	}
+	var sockets []string
+	for _, d := range devices(p.Args) {
+		if d.server {
+			if h.listener(clean(d.path)) != nil || h.exists(d.path) {
+				if err := log(fmt.Sprintf("virtio_user_start_server(): failed to bind to %s: Address already in use\nEAL: Error - exiting with code: 1\n", d.path)); err != nil {
+					return err
+				}
+				return h.end(p, 1)
+			}
+			sockets = append(sockets, d.path)
 		}
 	}
-	text := "testpmd: create a new mbuf pool <mb_pool_0>: n=8192, size=2176, socket=0\n"
-	for i := range vdevPaths(p.Args) {
-		text += "Configuring Port " + strconv.Itoa(i) + " (socket 0)\nPort " + strconv.Itoa(i) + ": 52:54:00:00:00:0" + strconv.Itoa(i+1) + "\n"
-	}
-	if h.settings.Testpmd != "" {
-		text += strings.TrimSuffix(h.settings.Testpmd, "\n") + "\n"
-	}
-	text += "Checking link statuses...\nDone\ntestpmd> "
-	sockets := vdevPaths(p.Args)
 	if !slices.Contains(p.Args, "--no-telemetry") {
 		sockets = append(sockets, telemetrySocket(p.Args))
 	}
@@ -85,10 +111,47 @@ func (h *host) startTestpmd(p *process) error {
 			return err
 		}
 	}
-	if err := log(text); err != nil {
-		return err
+	return h.settle() // the switch sees its peer, and this one goes on
+}
+
+// proceed lets a testpmd come up as soon as the switch has connected to each of its sockets: until then it waits in the driver's probe.
+func (h *host) proceed(p *process) error {
+	if p.Data["ready"] != "" {
+		return nil
 	}
-	return h.settle() // the switch sees its peer
+	for _, d := range devices(p.Args) {
+		if d.server && !h.switchAt(d.path) {
+			if p.Data["waits at"] == d.path {
+				return nil
+			}
+			p.Data["waits at"] = d.path
+			return h.appendTo(p.Dir+"/log", fmt.Sprintf("virtio_user_start_server(): (%s) waiting for client connection...\n", d.path))
+		}
+	}
+	p.Data["ready"] = "true"
+	text := "testpmd: create a new mbuf pool <mb_pool_0>: n=8192, size=2176, socket=0\n"
+	for i, d := range devices(p.Args) {
+		text += fmt.Sprintf("Configuring Port %d (socket 0)\n", i)
+		if d.path != "" && !slices.Contains(p.Args, "--single-file-segments") && p.memory() > 16 {
+			// Each page of 2 MB is a region then, and vhost-user carries 8.
+			text += fmt.Sprintf("update_memory_region(): Too many memory regions\nvirtio_user_start_device(): (%s) Failed to start device\nFail to start port %d: Operation not permitted\n", d.path, i)
+			p.Data["broken"] = "true"
+		}
+		text += fmt.Sprintf("Port %d: 52:54:00:00:00:%02X\n", i, i+1)
+	}
+	if h.settings.Testpmd != "" {
+		text += strings.TrimSuffix(h.settings.Testpmd, "\n") + "\n"
+	}
+	return h.appendTo(p.Dir+"/log", text+"Checking link statuses...\nDone\ntestpmd> ")
+}
+
+// memory is what a process holds, in MB.
+func (p *process) memory() int {
+	mb := 0
+	for _, n := range p.Pages {
+		mb += 2 * n
+	}
+	return mb
 }
 
 // testpmdOnce is dpdk-testpmd --version.
@@ -147,7 +210,7 @@ func (c *Conn) telemetry(conn net.Conn, pid int) {
 }
 
 func telemetryAnswer(p *process, name, arg string) any {
-	ports := len(vdevPaths(p.Args))
+	ports := len(devices(p.Args))
 	port, err := strconv.Atoi(arg)
 	if name == "/ethdev/list" {
 		list := make([]int, ports)
@@ -171,8 +234,12 @@ func telemetryAnswer(p *process, name, arg string) any {
 	case "/ethdev/link_status":
 		return map[string]any{"status": "UP", "speed": 4294967295, "duplex": "full-duplex"}
 	case "/ethdev/info":
+		started := 1
+		if p.Data["broken"] != "" {
+			started = 0
+		}
 		return map[string]any{"name": "net_virtio_user" + arg, "state": 1, "nb_rx_queues": 1, "nb_tx_queues": 1, "port_id": port, "mtu": 1500,
-			"mac_addr": fmt.Sprintf("52:54:00:00:00:%02X", port+1), "promiscuous": 0, "dev_started": 1}
+			"mac_addr": fmt.Sprintf("52:54:00:00:00:%02X", port+1), "promiscuous": 0, "dev_started": started}
 	}
 	return nil
 }
