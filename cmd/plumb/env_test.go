@@ -27,6 +27,8 @@ func testEnv(t *testing.T, dir, host string) *env {
 // fakeSet is the built-in set with the fake host in a folder instead of this machine.
 func fakeSet(host string) func() providers.Set {
 	return func() providers.Set {
-		return *builtin.SetWith(func(_ context.Context, name string) (providers.Conn, error) { return fake.Open(filepath.Join(host, name)) })
+		return *builtin.SetWith(func(_ context.Context, name string) (providers.Conn, error) {
+			return fake.Open(filepath.Join(host, name))
+		})
 	}
 }

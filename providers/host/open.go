@@ -66,7 +66,7 @@ func Opener(open func(ctx context.Context, name string) (providers.Conn, error))
 		if !config.IsNull() {
 			for _, way := range []string{"ssh", "netns", "container"} {
 				if v := config.GetAttr(way); !v.IsKnown() || !v.IsNull() {
-					return nil, fmt.Errorf("host %s has a block %s, which is not supported by this version: it manages the machine that it runs on. Leave the block out for that machine", name, way)
+					return nil, fmt.Errorf("the block %s is not supported by this version, which manages the machine that it runs on. Leave the block out for that machine", way)
 				}
 			}
 		}

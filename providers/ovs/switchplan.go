@@ -153,9 +153,13 @@ func (switchType) Claims(ctx context.Context, host providers.Host, planned cty.V
 		return c, err
 	}
 	claim := func(mb int64, node int, attr string) {
+		path := at("dpdk", attr)
+		if node >= 0 {
+			path = append(path, cty.IndexStep{Key: cty.NumberIntVal(int64(node))})
+		}
 		if bytes := uint64(mb) << 20; mb > 0 {
 			c.Hugepages = append(c.Hugepages, providers.HugepageClaim{Size: size, Node: node, Pages: (bytes + size - 1) / size,
-				What: fmt.Sprintf("%s %d MB", strings.ReplaceAll(attr, "_", "-"), mb), Path: at("dpdk", attr)})
+				What: fmt.Sprintf("%s %d MB", strings.ReplaceAll(attr, "_", "-"), mb), Path: path})
 		}
 	}
 	for node, mb := range ints(d, "socket_mem") {

@@ -109,8 +109,8 @@ func (h *hostClaims) checkUnique() hcl.Diagnostics {
 		if apart(other.by, u.by) {
 			continue
 		}
-		diags = append(diags, errorAt(u.by.at(u.claim.Path), "Used twice: "+u.claim.Scope, "On host.%s both %s and %s have %s as %s. Only one of them can.",
-			h.name, other.by.addr, u.by.addr, u.claim.Value, u.claim.Scope))
+		diags = append(diags, errorAt(u.by.at(u.claim.Path), "Used twice: "+u.claim.Scope, "Both %s and %s want, on host.%s, %s: %s. Only one of them can have it.",
+			other.by.addr, u.by.addr, h.name, u.claim.Scope, u.claim.Value))
 	}
 	return diags
 }

@@ -4,6 +4,6 @@ host "dut" {}
 resource "ovs_bridge" "br0" {
   name = "br0"
   other_config {
-    "mac-aging-time" = "100"
+    mac-aging-time = "100"
   }
 }

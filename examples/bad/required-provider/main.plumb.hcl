@@ -1,5 +1,5 @@
 plumb {
   required_providers {
-    ovs = { version = ">= 9.0" }
+    ovs = ">= 9.0"
   }
 }

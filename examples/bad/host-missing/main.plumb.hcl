@@ -1,0 +1,3 @@
+resource "ovs_bridge" "br0" {
+  name = "br0"
+}

@@ -1,0 +1,8 @@
+# The host has no hugepages, and nothing here provides any.
+host "dut" {}
+
+resource "ovs_switch" "dut" {
+  dpdk {
+    socket_mem = [512, 512]
+  }
+}

@@ -1,0 +1,6 @@
+host "dut" {}
+
+resource "host_hugepages" "dut" {
+  size  = "3M"
+  pages = { "0" = 16 }
+}
