@@ -1,0 +1,24 @@
+package main
+
+import (
+	"os"
+	"testing"
+)
+
+func TestMain(m *testing.M) {
+	if code, asked := victimMain(); asked {
+		os.Exit(code)
+	}
+	os.Exit(m.Run())
+}
+
+// needReal skips where the real daemons are not asked for. With PLUMB_REAL=1 the test runs, and fails where something is missing.
+func needReal(t *testing.T) {
+	t.Helper()
+	if os.Getenv("PLUMB_REAL") == "" {
+		t.Skip("needs root, Open vSwitch with DPDK and hugepages: set PLUMB_REAL=1")
+	}
+	if os.Geteuid() != 0 {
+		t.Fatal("PLUMB_REAL=1 needs root")
+	}
+}
