@@ -1,0 +1,281 @@
+package dpdk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"plumb/providers"
+)
+
+// instance is the testpmd of one mark on one host.
+type instance struct {
+	conn providers.Conn
+	mark providers.Mark
+	dir  string
+}
+
+func newInstance(h providers.Host, mark providers.Mark) *instance {
+	return &instance{conn: h.Conn(), mark: mark, dir: folder(mark.Testbed, mark.Address)}
+}
+
+// running is what is known of a process of ours.
+type running struct {
+	pid  int
+	argv []string
+}
+
+const (
+	startLimit   = 90 * time.Second // to be ready; a busy machine with two cores has needed 10 s
+	connectLimit = 45 * time.Second // for the switch to connect: ovs-vswitchd tries once a second
+	quitLimit    = 15 * time.Second // after each of quit, SIGTERM and SIGKILL
+	tick         = 50 * time.Millisecond
+)
+
+// remains says that the folder of a process is there, whether or not the process is.
+func (in *instance) remains(ctx context.Context) (bool, error) {
+	files, err := in.conn.ReadFiles(ctx, path.Join(in.dir, "pid"), path.Join(in.dir, "log"), path.Join(in.dir, "exit"))
+	return len(files) > 0, err
+}
+
+// find looks for the process: the pid of the folder, if that process has our mark. nil: there is none, or it has ended.
+func (in *instance) find(ctx context.Context) (*running, error) {
+	files, err := in.conn.ReadFiles(ctx, path.Join(in.dir, "pid"))
+	if err != nil {
+		return nil, err
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(files[path.Join(in.dir, "pid")])))
+	if err != nil {
+		return nil, nil // no folder, or one whose process was never started
+	}
+	proc := fmt.Sprintf("/proc/%d/", pid)
+	files, err = in.conn.ReadFiles(ctx, proc+"environ", proc+"cmdline", proc+"stat")
+	if err != nil {
+		return nil, err
+	}
+	if !carries(files[proc+"environ"], in.mark) || ended(string(files[proc+"stat"])) {
+		return nil, nil
+	}
+	return &running{pid: pid, argv: fields(files[proc+"cmdline"])}, nil
+}
+
+func fields(nulled []byte) []string {
+	return strings.Split(strings.TrimSuffix(string(nulled), "\x00"), "\x00")
+}
+
+func environment(m providers.Mark) []string {
+	return []string{"PLUMB_TESTBED=" + m.Testbed, "PLUMB_ADDRESS=" + m.Address}
+}
+
+func carries(environ []byte, m providers.Mark) bool {
+	have := fields(environ)
+	for _, e := range environment(m) {
+		if !slices.Contains(have, e) {
+			return false
+		}
+	}
+	return true
+}
+
+// ended says that a process is only waiting for its parent to notice (proc_pid_stat(5), field 3).
+func ended(stat string) bool {
+	i := strings.LastIndexByte(stat, ')')
+	if i < 0 {
+		return true
+	}
+	rest := strings.TrimSpace(stat[i+1:])
+	return rest == "" || rest[0] == 'Z' || rest[0] == 'X'
+}
+
+// start starts what s says and returns when its ports run. When that fails, it is ended and nothing of it is left.
+func (in *instance) start(ctx context.Context, s spec, log func(string)) error {
+	if err := in.clear(ctx, s); err != nil {
+		return err
+	}
+	for _, sock := range s.sockets() {
+		if _, err := in.conn.Run(ctx, providers.Cmd{Args: []string{"mkdir", "-p", path.Dir(sock)}}); err != nil {
+			return fmt.Errorf("make the folder of a socket: %w", err)
+		}
+	}
+	// stdbuf makes what testpmd prints reach its log line by line: into a file, the C library would keep 4 KB back.
+	err := in.conn.Start(ctx, providers.Process{Dir: in.dir, Args: append([]string{"stdbuf", "-oL"}, s.argv()...), Env: environment(in.mark)})
+	if err == nil {
+		log("started dpdk-testpmd, its log is " + path.Join(in.dir, "log"))
+		err = in.awaitReady(ctx, s)
+	}
+	if err == nil {
+		return nil
+	}
+	if undo := in.stop(context.WithoutCancel(ctx), s); undo != nil {
+		err = errors.Join(err, fmt.Errorf("clean up: %w", undo))
+	}
+	return err
+}
+
+// clear removes what a testpmd that was killed left: its sockets, which DPDK does not reuse. A socket that somebody listens on is not ours.
+func (in *instance) clear(ctx context.Context, s spec) error {
+	files, err := in.conn.ReadFiles(ctx, "/proc/net/unix")
+	if err != nil {
+		return err
+	}
+	heard := listening(string(files["/proc/net/unix"]))
+	var orphans []string
+	for _, sock := range s.sockets() {
+		if heard[sock] || heard[strings.Replace(sock, "/var/run/", "/run/", 1)] {
+			return fmt.Errorf("socket %s: another process listens on it: %w. End that process or choose another path", sock, providers.ErrForeign)
+		}
+		orphans = append(orphans, sock)
+	}
+	return in.remove(ctx, append(orphans, path.Join(dpdkDir, s.prefix))...)
+}
+
+func (in *instance) remove(ctx context.Context, names ...string) error {
+	names = slices.DeleteFunc(names, func(n string) bool { return n == "" || n == dpdkDir || n == runDir })
+	if _, err := in.conn.Run(ctx, providers.Cmd{Args: append([]string{"rm", "-rf", "--"}, names...)}); err != nil {
+		return fmt.Errorf("remove what is left of testpmd: %w", err)
+	}
+	return nil
+}
+
+// listening lists the paths of listening stream sockets: those with the flag SO_ACCEPTCON, 00010000 (proc_net(5), unix).
+func listening(unix string) map[string]bool {
+	out := map[string]bool{}
+	for line := range strings.Lines(unix) {
+		if f := strings.Fields(line); len(f) == 8 && f[3] == "00010000" {
+			out[f[7]] = true
+		}
+	}
+	return out
+}
+
+// awaitReady waits for the console's prompt and then asks whether the ports really run: testpmd goes on without those that could not be started.
+func (in *instance) awaitReady(ctx context.Context, s spec) error {
+	began := time.Now()
+	var text string
+	err := poll(ctx, startLimit, func() (bool, error) {
+		var exited bool
+		var err error
+		if text, exited, err = in.log(ctx); err != nil {
+			return false, err
+		}
+		if why := failure(text); why != "" || exited {
+			return false, startError(why, text)
+		}
+		if sock := waitingFor(text); sock != "" && time.Since(began) > connectLimit {
+			return false, fmt.Errorf("nothing connected to vhost-user socket %s within %s. Is there a port of the switch with that path (ovs_port of type dpdkvhostuserclient, vhost_server_path), and does ovs-vswitchd run with DPDK?", sock, connectLimit)
+		}
+		return atPrompt(text), nil
+	})
+	if errors.Is(err, errLimit) {
+		return startError(fmt.Sprintf("not ready within %s", startLimit), text)
+	}
+	if err != nil {
+		return err
+	}
+	return in.checkPorts(ctx, s, text)
+}
+
+func (in *instance) checkPorts(ctx context.Context, s spec, text string) error {
+	t, err := dialTelemetry(ctx, in.conn, s.prefix)
+	if err != nil {
+		return startError(err.Error(), text)
+	}
+	defer t.close()
+	ids, err := t.ports(ctx)
+	if err != nil {
+		return startError(err.Error(), text)
+	}
+	if len(ids) != len(s.ports) {
+		return startError(fmt.Sprintf("it has %d of %d ports", len(ids), len(s.ports)), text)
+	}
+	for _, id := range ids {
+		started, err := t.started(ctx, id)
+		if err != nil {
+			return startError(err.Error(), text)
+		}
+		if !started {
+			return startError(fmt.Sprintf("port %d was not started", id), text)
+		}
+	}
+	return nil
+}
+
+// log is what the process has printed, and whether it has ended.
+func (in *instance) log(ctx context.Context) (text string, exited bool, err error) {
+	files, err := in.conn.ReadFiles(ctx, path.Join(in.dir, "log"), path.Join(in.dir, "exit"))
+	if err != nil {
+		return "", false, err
+	}
+	_, exited = files[path.Join(in.dir, "exit")]
+	return string(files[path.Join(in.dir, "log")]), exited, nil
+}
+
+const prompt = "testpmd> "
+
+func atPrompt(log string) bool { return strings.Contains(log, prompt) }
+
+// failure is the first line of a log that says that EAL or a port did not come up.
+func failure(log string) string {
+	// From DPDK 22.11: lib/eal, drivers/net/virtio/virtio_user, app/test-pmd/testpmd.c.
+	bad := regexp.MustCompile(`Too many memory regions|Failed to start device|Fail(ed)? to start port|Start ports failed|Fail to configure port|Not enough memory available|` +
+		`Cannot init|Cannot get hugepage|Creation of mbuf pool|No probed ethernet devices|[Ff]ailed to initialize|backend set up fails|failed to bind to|EAL: Error|EAL: FATAL|PANIC|` +
+		`Invalid [a-z]+ forwarding mode|unrecognized option|unknown option|bad arguments|exceeds|Failed to prepare memory|lcore \d+ unavailable|cannot attach`)
+	for line := range strings.Lines(log) {
+		if bad.MatchString(line) {
+			return strings.TrimSpace(line)
+		}
+	}
+	return ""
+}
+
+// waitingFor is the socket that virtio-user waits at for its switch; "" when it waits at none.
+func waitingFor(log string) string {
+	last := strings.TrimSpace(log[strings.LastIndexByte(strings.TrimSpace(log), '\n')+1:])
+	if m := regexp.MustCompile(`\((\S+)\) waiting for client connection`).FindStringSubmatch(last); m != nil {
+		return m[1]
+	}
+	return ""
+}
+
+func startError(why, log string) error {
+	if why == "" {
+		why = "it ended"
+	}
+	return fmt.Errorf("dpdk-testpmd did not start: %s. The last lines of its log:\n%s", why, lastLines(log, 8))
+}
+
+func lastLines(s string, n int) string {
+	l := strings.Split(strings.TrimSpace(s), "\n")
+	return "  " + strings.Join(l[max(0, len(l)-n):], "\n  ")
+}
+
+var errLimit = errors.New("not within the time limit")
+
+// poll asks until done, with a limit.
+func poll(ctx context.Context, limit time.Duration, done func() (bool, error)) error {
+	ticker := time.NewTicker(tick)
+	defer ticker.Stop()
+	end := time.NewTimer(limit)
+	defer end.Stop()
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if ok, err := done(); ok || err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-end.C:
+			return errLimit
+		case <-ticker.C:
+		}
+	}
+}
