@@ -73,7 +73,8 @@ func Open(dir string) (*Conn, error) {
 		if err := seed(dir); err != nil {
 			return fmt.Errorf("make the fake host in %s: %w", dir, err)
 		}
-		return (&host{Conn: c, state: newState()}).save()
+		h := &host{Conn: c, state: newState()}
+		return errors.Join(h.linkAlternative(), h.save())
 	})
 	if err != nil {
 		return nil, err

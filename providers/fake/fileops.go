@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -305,6 +306,41 @@ func mv(h *host, r *run) int {
 		return r.fail(1, "mv: cannot move '%s': %s", f[0], reason(err))
 	}
 	return 0
+}
+
+// find is find PATH... -printf FORMAT, with %y, %p and %l.
+func find(h *host, r *run) int {
+	i := slices.Index(r.args, "-printf")
+	if i < 0 || i != len(r.args)-2 {
+		return r.fail(1, "find: the fake host knows only -printf, at the end")
+	}
+	format := strings.NewReplacer(`\t`, "\t", `\n`, "\n").Replace(r.args[i+1])
+	status := 0
+	for _, start := range r.args[1:i] {
+		top := h.real(start, false)
+		err := filepath.WalkDir(top, func(file string, d fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			kind, to := "f", ""
+			switch {
+			case d.IsDir():
+				kind = "d"
+			case d.Type()&fs.ModeSymlink != 0:
+				kind = "l"
+				if to, err = os.Readlink(file); err != nil {
+					return err
+				}
+			}
+			name := start + strings.TrimPrefix(file, top)
+			r.stdout.WriteString(strings.NewReplacer("%y", kind, "%p", name, "%l", to).Replace(format))
+			return nil
+		})
+		if err != nil {
+			status = r.fail(1, "find: '%s': %s", start, reason(err))
+		}
+	}
+	return status
 }
 
 // tail is tail -n N FILE.

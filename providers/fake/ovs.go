@@ -45,17 +45,36 @@ func alternatives(h *host, r *run) int {
 		if h.settings.Unprivileged {
 			return r.fail(2, "update-alternatives: error: unable to create file '/var/lib/dpkg/alternatives/ovs-vswitchd.dpkg-tmp': Permission denied")
 		}
-		h.state.Alternative = ""
-		if r.args[1] == "--auto" {
-			return 0
+		choice := ""
+		if r.args[1] == "--set" {
+			choice = r.args[len(r.args)-1]
+			if choice != plainOVS && (choice != dpdkOVS || h.settings.NoDPDK) {
+				return r.fail(2, "update-alternatives: error: alternative %s for ovs-vswitchd not registered; not setting", choice)
+			}
 		}
-		if len(r.args) != 4 || r.args[3] != plainOVS && (r.args[3] != dpdkOVS || h.settings.NoDPDK) {
-			return r.fail(2, "update-alternatives: error: alternative %s for ovs-vswitchd not registered; not setting", r.args[len(r.args)-1])
+		h.state.Alternative = choice
+		if err := h.linkAlternative(); err != nil {
+			return r.fail(2, "update-alternatives: error: %v", err)
 		}
-		h.state.Alternative = r.args[3]
 		return 0
 	}
 	return r.fail(2, "update-alternatives: error: unknown option '%s'", r.args[1])
+}
+
+// linkAlternative keeps the files that dpkg keeps.
+func (h *host) linkAlternative() error {
+	status := "manual"
+	if h.state.Alternative == "" {
+		status = "auto"
+	}
+	link := h.real("/etc/alternatives/ovs-vswitchd", false)
+	if err := os.Remove(link); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := os.Symlink(h.chosen(), link); err != nil {
+		return err
+	}
+	return h.put("/var/lib/dpkg/alternatives/ovs-vswitchd", status+"\n"+linkedOVS+"\n")
 }
 
 // ovsdbTool is ovsdb-tool create and query.

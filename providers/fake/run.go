@@ -38,7 +38,7 @@ func programs() map[string]program {
 		"cat": cat, "true": func(*host, *run) int { return 0 }, "false": func(*host, *run) int { return 1 }, "printenv": printenv,
 		"id": id, "uname": uname, "hostname": hostname, "test": test, "which": which, "kill": (*host).kill, "sync": func(*host, *run) int { return 0 },
 		"mkdir": mkdir, "rm": rm, "rmdir": rmdir, "readlink": readlink, "ls": ls, "mountpoint": mountpoint, "touch": touch, "mkfifo": touch, "chmod": func(*host, *run) int { return 0 },
-		"mount": mount, "umount": umount, "tail": tail, "dd": dd, "cp": cp, "mv": mv, "pgrep": pgrep,
+		"mount": mount, "umount": umount, "tail": tail, "find": find, "dd": dd, "cp": cp, "mv": mv, "pgrep": pgrep,
 		"update-alternatives": alternatives, "ovsdb-tool": ovsdbTool, "ovsdb-server": ovsdbServer, "ovs-vswitchd": vswitchd, "ovs-vswitchd-dpdk": vswitchd,
 		"ovs-ofctl": ofctl, "ovs-vsctl": vsctl, "ovs-appctl": appctl, "dpdk-testpmd": testpmdOnce,
 	}

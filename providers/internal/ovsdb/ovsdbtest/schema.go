@@ -7,8 +7,7 @@ import (
 	"math"
 )
 
-// The tables of Open_vSwitch that Plumb uses, as in vswitch.ovsschema of Open vSwitch 3.1.0 (Apache License 2.0). Columns that refer
-// to other tables are left out.
+// vswitch.ovsschema of Open vSwitch 3.1.0 (Apache License 2.0), one column a line.
 //
 //go:embed schema.json
 var schemaJSON []byte
