@@ -3,13 +3,16 @@ package main
 import (
 	"os"
 	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
 )
 
+// TestMain makes this binary a plumb to be killed when the crash test asks for that, and the commands of the scripts when it runs under their names.
 func TestMain(m *testing.M) {
 	if code, asked := victimMain(); asked {
 		os.Exit(code)
 	}
-	os.Exit(m.Run())
+	testscript.Main(m, scriptCommands())
 }
 
 // needReal skips where the real daemons are not asked for. With PLUMB_REAL=1 the test runs, and fails where something is missing.
