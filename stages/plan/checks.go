@@ -55,6 +55,9 @@ func (h *hostClaims) checkCores() hcl.Diagnostics {
 				if apart(a.by, b.by) || !a.claim.Polling && !b.claim.Polling || samePlace(a, b) {
 					continue
 				}
+				if a.claim.Polling != b.claim.Polling && (a.claim.Shared || b.claim.Shared) {
+					continue // what does not poll hardly disturbs, and sharing was accepted
+				}
 				key := fmt.Sprint(a.by.addr, "\x00", a.claim.Use, "\x00", b.by.addr, "\x00", b.claim.Use)
 				if clashes[key] == nil {
 					clashes[key] = &struct {
