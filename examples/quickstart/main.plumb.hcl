@@ -77,3 +77,18 @@ resource "ovs_flows" "br0" {
     "in_port=v0 actions=drop",
   ]
 }
+
+# The network function: testpmd hands what comes in on v0 to v1 and back. It owns the sockets and waits for OVS to connect.
+resource "dpdk_testpmd" "vnf" {
+  host        = host.dut
+  cores       = "${var.pmd_core},${var.tester_core}"
+  main_core   = var.pmd_core # the console, which idles; the other core forwards
+  share_cores = true
+  memory      = [128]
+  port {
+    vhost_user = ovs_port.p["v0"].vhost_server_path
+  }
+  port {
+    vhost_user = ovs_port.p["v1"].vhost_server_path
+  }
+}
