@@ -35,6 +35,7 @@ const (
 	startLimit   = 90 * time.Second // to be ready; a busy machine with two cores has needed 10 s
 	connectLimit = 45 * time.Second // for the switch to connect: ovs-vswitchd tries once a second
 	quitLimit    = 15 * time.Second // after each of quit, SIGTERM and SIGKILL
+	settleLimit  = 5 * time.Second
 	tick         = 50 * time.Millisecond
 )
 
@@ -95,7 +96,7 @@ func ended(stat string) bool {
 
 // start starts what s says and returns when its ports run. When that fails, it is ended and nothing of it is left.
 func (in *instance) start(ctx context.Context, s spec, log func(string)) error {
-	if err := in.clear(ctx, s); err != nil {
+	if err := errors.Join(in.settle(ctx), in.clear(ctx, s)); err != nil {
 		return err
 	}
 	for _, sock := range s.sockets() {
@@ -114,6 +115,20 @@ func (in *instance) start(ctx context.Context, s spec, log func(string)) error {
 	}
 	if undo := in.stop(context.WithoutCancel(ctx), s); undo != nil {
 		err = errors.Join(err, fmt.Errorf("clean up: %w", undo))
+	}
+	return err
+}
+
+// settle waits until the supervisor of a process that has ended has written down how: nothing else comes into the folder then. A supervisor that was
+// killed itself never does, so the wait has an end.
+func (in *instance) settle(ctx context.Context) error {
+	pid, exit := path.Join(in.dir, "pid"), path.Join(in.dir, "exit")
+	err := poll(ctx, settleLimit, func() (bool, error) {
+		files, err := in.conn.ReadFiles(ctx, pid, exit)
+		return files[pid] == nil || files[exit] != nil, err
+	})
+	if errors.Is(err, errLimit) {
+		return in.remove(ctx, pid) // so that the folder does not look as if a process lived in it
 	}
 	return err
 }

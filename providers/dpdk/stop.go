@@ -25,6 +25,9 @@ func (in *instance) stop(ctx context.Context, s spec) error {
 			return err
 		}
 	}
+	if err := in.settle(ctx); err != nil {
+		return err
+	}
 	for _, s := range specs {
 		// A socket that is somebody else's by now stays.
 		if err := in.clear(ctx, s); err != nil && !errors.Is(err, providers.ErrForeign) {
