@@ -58,6 +58,9 @@ func newApp(e *env) *cli.Command {
 		ConfigureShellCompletionCommand: func(c *cli.Command) {
 			c.Hidden = false
 			c.Usage = "print the completion script for bash, zsh, fish or pwsh"
+			c.Description = "Load it in the shell's start-up file, for example:\n\n  bash    source <(plumb completion bash)\n  zsh     source <(plumb completion zsh)\n" +
+				"  fish    plumb completion fish > ~/.config/fish/completions/plumb.fish"
+			e.polish(c)
 		},
 		Suggest:         true,
 		HideVersion:     true,
@@ -87,10 +90,11 @@ func newApp(e *env) *cli.Command {
 			if c.Args().Present() {
 				return unknownCommand(c, commands, c.Args().First())
 			}
-			return cli.ShowAppHelp(c)
+			showHelp(e.stdout, c)
+			return nil
 		},
 	}
-	polish(app)
+	e.polish(app)
 	return app
 }
 
@@ -108,7 +112,7 @@ func unknownCommand(c *cli.Command, commands []*cli.Command, given string) error
 }
 
 // polish sets on every command what urfave does not inherit: -var a=1,2 must stay one value, and a usage error is one line.
-func polish(c *cli.Command) {
+func (e *env) polish(c *cli.Command) {
 	c.DisableSliceFlagSeparator = true
 	c.OnUsageError = func(_ context.Context, c *cli.Command, err error, _ bool) error {
 		return fmt.Errorf("%w. See %s -help", err, c.FullName())
@@ -119,11 +123,12 @@ func polish(c *cli.Command) {
 			if c.Args().Present() {
 				return unknownCommand(c, commands, c.Args().First())
 			}
-			return cli.ShowSubcommandHelp(c)
+			showHelp(e.stdout, c)
+			return nil
 		}
 	}
 	for _, sub := range c.Commands {
-		polish(sub)
+		e.polish(sub)
 	}
 }
 

@@ -21,7 +21,7 @@ Exit status: 0 done, 1 error, 130 interrupted.`,
 		Flags: append(append(append(varFlags(&vars), lockFlags()...), viewFlags()...), jsonFlag(), parallelFlag(),
 			&cli.BoolFlag{Name: "auto-approve", Usage: "do not ask"},
 			&cli.StringSliceFlag{Name: "target", Usage: "only `ADDRESS` and what depends on it; may be given several times"},
-			&cli.BoolFlag{Name: "refresh", Value: true, Usage: "read the world first; -refresh=false trusts the state"},
+			&cli.BoolFlag{Name: "refresh", Value: true, Usage: "trust the state instead of reading the world first"},
 		),
 		Action: func(_ context.Context, c *cli.Command) error {
 			if err := noArgs(c); err != nil {

@@ -24,7 +24,7 @@ func varFlags(into *[]config.ValueArg) []cli.Flag {
 
 func lockFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.DurationFlag{Name: "lock-timeout", Usage: "wait so long for a state lock that somebody else holds"},
+		&cli.DurationFlag{Name: "lock-timeout", Usage: "wait so long, such as 30s, for a state lock that somebody else holds; 0s: fail at once"},
 	}
 }
 
@@ -42,7 +42,7 @@ func planFlags(into *[]config.ValueArg) []cli.Flag {
 	return append(varFlags(into),
 		&cli.StringSliceFlag{Name: "target", Usage: "only `ADDRESS` (a resource, an instance or a module) and what it depends on; may be given several times"},
 		&cli.StringSliceFlag{Name: "replace", Usage: "replace the instance `ADDRESS` even if nothing about it changes; may be given several times"},
-		&cli.BoolFlag{Name: "refresh", Value: true, Usage: "read the world first; -refresh=false trusts the state"},
+		&cli.BoolFlag{Name: "refresh", Value: true, Usage: "trust the state instead of reading the world first"},
 		&cli.StringFlag{Name: "max-cost", Usage: "refuse changes that cost more than `COST`: live, port_reset, service_restart, guest_restart, host_reboot, replace"},
 		parallelFlag(),
 	)
@@ -51,7 +51,7 @@ func planFlags(into *[]config.ValueArg) []cli.Flag {
 func viewFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.BoolFlag{Name: "concise", Usage: "one line per resource, grouped by host"},
-		&cli.BoolFlag{Name: "verbose", Usage: "unchanged arguments too"},
+		&cli.BoolFlag{Name: "verbose", Usage: "show unchanged arguments too"},
 	}
 }
 

@@ -31,6 +31,7 @@ func realMain() (code int) {
 			code = exitError
 		}
 	}()
+	ownHelp()
 	return run(osEnv(), os.Args)
 }
 

@@ -24,7 +24,10 @@ const (
 // onhost, which runs a command on host dut as a person would.
 func scriptCommands() map[string]func() {
 	return map[string]func(){
-		"plumb":  func() { os.Exit(run(scriptEnv(), os.Args)) },
+		"plumb": func() {
+			ownHelp()
+			os.Exit(run(scriptEnv(), os.Args))
+		},
 		"onhost": func() { os.Exit(onHost(os.Args[1:])) },
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -115,7 +116,11 @@ func (e *env) oneOutput(outputs map[string]state.Output, name string, asJSON, ra
 	}
 	switch {
 	case asJSON:
-		_, err := fmt.Fprintln(e.stdout, string(o.Value))
+		var b bytes.Buffer
+		if err := json.Compact(&b, o.Value); err != nil { // the state's own indentation
+			return fmt.Errorf("output %q: %w", name, err)
+		}
+		_, err := fmt.Fprintln(e.stdout, b.String())
 		return err
 	case raw:
 		ty, err := ctyjson.UnmarshalType(o.Type)

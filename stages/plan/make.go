@@ -82,6 +82,7 @@ func (p *planner) run(out *Plan) *pass {
 		return nil
 	}
 	p.target(static)
+	p.checkReplace()
 	first := p.newPass()
 	hostEval, ok := p.evaluator(first.resolve)
 	if !ok {

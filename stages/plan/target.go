@@ -72,6 +72,16 @@ func (p *planner) target(ev *eval.Evaluator) {
 	p.scope = t
 }
 
+// checkReplace refuses -replace for what is not there.
+func (p *planner) checkReplace() {
+	for _, t := range p.opt.Replace {
+		if !slices.ContainsFunc(p.instances(), func(e *entry) bool { return t.Contains(e.inst.Addr) }) {
+			name := targetText(t)
+			p.report(errorAt(nil, "Nothing to replace", "The state has no instance that -replace=%s names.%s", name, suggest(name, p.addresses(nil))))
+		}
+	}
+}
+
 // addresses are what targets can name: the configuration's resources and the state's instances.
 func (p *planner) addresses(ev *eval.Evaluator) []string {
 	var out []string

@@ -2,7 +2,6 @@ package view
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -257,31 +256,51 @@ func concise(out *strings.Builder, shown []*plan.Change, o PlanOptions) {
 // Summary is the one line that sums a plan up: "Plan: 3 to add, 2 to change (1 restarts ovs-vswitchd on dut), 0 to destroy."
 func Summary(p *plan.Plan, st Style) string {
 	n := p.Summary()
-	notes := map[string]int{}
-	maps.Copy(notes, n.Effects)
+	notes := map[plan.Action]map[string]int{}
 	for i := range p.Changes {
-		if c := &p.Changes[i]; c.Action == plan.Update && len(c.Effects) == 0 && c.Cost > schema.Live {
-			notes[c.Cost.String()]++
+		c := &p.Changes[i]
+		effects := c.Effects
+		if c.Action == plan.Update && len(effects) == 0 && c.Cost > schema.Live {
+			effects = []string{c.Cost.String()}
+		}
+		action := c.Action
+		if action == plan.Replace {
+			action = plan.Create
+		}
+		for _, e := range effects {
+			if notes[action] == nil {
+				notes[action] = map[string]int{}
+			}
+			notes[action][e]++
 		}
 	}
-	change := fmt.Sprintf("%d to change", n.Change)
-	if len(notes) > 0 {
-		var parts []string
-		for _, e := range sortedKeys(notes) {
-			parts = append(parts, fmt.Sprintf("%d %s", notes[e], e))
-		}
-		change += " (" + strings.Join(parts, ", ") + ")"
-	}
-	s := fmt.Sprintf("%s %d to add, %s, %d to destroy", st.paint(bold, "Plan:"), n.Add, change, n.Destroy)
-	for _, more := range []struct {
-		n    int
-		text string
-	}{{n.Reapply, "to apply again"}, {n.Read, "to read"}, {n.Forget, "to forget"}} {
-		if more.n > 0 {
-			s += fmt.Sprintf(", %d %s", more.n, more.text)
+	var parts []string
+	for _, x := range []struct {
+		n      int
+		action plan.Action
+		text   string
+		always bool
+	}{
+		{n.Add, plan.Create, "to add", true}, {n.Change, plan.Update, "to change", true}, {n.Destroy, plan.Delete, "to destroy", true},
+		{n.Reapply, plan.Reapply, "to apply again", false}, {n.Read, plan.Read, "to read", false}, {n.Forget, plan.Forget, "to forget", false},
+	} {
+		if x.n > 0 || x.always {
+			parts = append(parts, fmt.Sprintf("%d %s%s", x.n, x.text, notesText(notes[x.action])))
 		}
 	}
-	return s + "."
+	return st.paint(bold, "Plan:") + " " + strings.Join(parts, ", ") + "."
+}
+
+// notesText is " (1 restarts ovs-vswitchd on dut)"; nothing without notes.
+func notesText(notes map[string]int) string {
+	if len(notes) == 0 {
+		return ""
+	}
+	var parts []string
+	for _, e := range sortedKeys(notes) {
+		parts = append(parts, fmt.Sprintf("%d %s", notes[e], e))
+	}
+	return " (" + strings.Join(parts, ", ") + ")"
 }
 
 func changedOutputs(p *plan.Plan) []string {
