@@ -41,7 +41,7 @@ const (
 
 // remains says that the folder of a process is there, whether or not the process is.
 func (in *instance) remains(ctx context.Context) (bool, error) {
-	files, err := in.conn.ReadFiles(ctx, path.Join(in.dir, "pid"), path.Join(in.dir, "log"), path.Join(in.dir, "exit"))
+	files, err := in.conn.ReadFiles(ctx, path.Join(in.dir, "pid"), path.Join(in.dir, "command"), path.Join(in.dir, "exit"))
 	return len(files) > 0, err
 }
 
@@ -70,6 +70,7 @@ func fields(nulled []byte) []string {
 	return strings.Split(strings.TrimSuffix(string(nulled), "\x00"), "\x00")
 }
 
+// environment carries the mark.
 func environment(m providers.Mark) []string {
 	return []string{"PLUMB_TESTBED=" + m.Testbed, "PLUMB_ADDRESS=" + m.Address}
 }
@@ -105,7 +106,11 @@ func (in *instance) start(ctx context.Context, s spec, log func(string)) error {
 		}
 	}
 	// stdbuf makes what testpmd prints reach its log line by line: into a file, the C library would keep 4 KB back.
-	err := in.conn.Start(ctx, providers.Process{Dir: in.dir, Args: append([]string{"stdbuf", "-oL"}, s.argv()...), Env: environment(in.mark)})
+	err := in.note(ctx, s)
+	if err != nil {
+		return err
+	}
+	err = in.conn.Start(ctx, providers.Process{Dir: in.dir, Args: append([]string{"stdbuf", "-oL"}, s.argv()...), Env: environment(in.mark)})
 	if err == nil {
 		log("started dpdk-testpmd, its log is " + path.Join(in.dir, "log"))
 		err = in.awaitReady(ctx, s)
@@ -117,6 +122,24 @@ func (in *instance) start(ctx context.Context, s spec, log func(string)) error {
 		err = errors.Join(err, fmt.Errorf("clean up: %w", undo))
 	}
 	return err
+}
+
+// note keeps the command line in the folder, so that whoever finds a process that has ended knows what it left.
+func (in *instance) note(ctx context.Context, s spec) error {
+	if _, err := in.conn.Run(ctx, providers.Cmd{Args: []string{"mkdir", "-p", in.dir}}); err != nil {
+		return fmt.Errorf("make the folder of a process: %w", err)
+	}
+	return in.conn.WriteFile(ctx, path.Join(in.dir, "command"), []byte(strings.Join(s.argv(), "\x00")), 0o644)
+}
+
+// noted is what note has kept; nil without a folder.
+func (in *instance) noted(ctx context.Context) ([]string, error) {
+	name := path.Join(in.dir, "command")
+	files, err := in.conn.ReadFiles(ctx, name)
+	if err != nil || files[name] == nil {
+		return nil, err
+	}
+	return fields(files[name]), nil
 }
 
 // settle waits until the supervisor of a process that has ended has written down how: nothing else comes into the folder then. A supervisor that was

@@ -18,9 +18,12 @@ func (in *instance) stop(ctx context.Context, s spec) error {
 	if err != nil {
 		return err
 	}
-	specs := []spec{s}
+	ran, err := in.noted(ctx)
+	if err != nil {
+		return err
+	}
+	specs := []spec{s, leftBy(ran)} // it may have run with other arguments than are recorded
 	if p != nil {
-		specs = append(specs, leftBy(p.argv)) // it may run with other arguments than are recorded
 		if err := in.end(ctx); err != nil {
 			return err
 		}
@@ -109,7 +112,10 @@ func (in *instance) say(ctx context.Context, line string) error {
 
 // tidyFolders removes folders of Plumb's that are empty now.
 func (in *instance) tidyFolders(ctx context.Context, specs []spec) error {
-	dirs := []string{path.Dir(in.dir)}
+	var dirs []string
+	for d := path.Dir(in.dir); strings.HasPrefix(d, runDir+"/"); d = path.Dir(d) {
+		dirs = append(dirs, d)
+	}
 	for _, s := range specs {
 		for _, sock := range s.sockets() {
 			if d := path.Dir(sock); strings.HasPrefix(d, runDir+"/") && !slices.Contains(dirs, d) {
