@@ -65,6 +65,14 @@ func (switchType) Plan(ctx context.Context, req providers.PlanRequest) (provider
 		res.Effects = append(res.Effects, "restarts ovs-vswitchd on "+name)
 		res.Cost = schema.ServiceRestart
 	}
+	if w.daemon && res.Cost < schema.ServiceRestart && !req.Prior.IsNull() {
+		for _, name := range []string{"ovs_version", "dpdk_version", "datapath_types", "iface_types"} { // the same process goes on
+			if v := req.Prior.GetAttr(name); !v.IsNull() {
+				attrs[name] = v
+			}
+		}
+		res.Planned = cty.ObjectVal(attrs)
+	}
 	return res, nil
 }
 

@@ -85,7 +85,7 @@ func (r *runner) prepareChange(ctx context.Context, s plan.Step) (*job, hcl.Diag
 	if err != nil {
 		return nil, append(diags, r.failure(j, "cannot be applied", err)...)
 	}
-	j.doubt.Attributes, j.doubt.Sensitive = e.JSON, sensitive
+	j.doubt.Attributes, j.doubt.Sensitive = e.JSON, value.Union(sensitive, value.Echoes(j.req.Planned, sensitive, j.req.Planned))
 	return j, diags
 }
 
@@ -328,7 +328,7 @@ func (r *runner) outcome(j *job, got cty.Value, err error) (state.Outcome, hcl.D
 		out.Instance = &i
 		return out, append(diags, r.failure(j, "returned a value that cannot be kept", encErr)...)
 	}
-	i.Attributes, i.Sensitive = e.JSON, value.Union(j.doubt.Sensitive, value.SchemaSensitive(b, got))
+	i.Attributes, i.Sensitive = e.JSON, value.Union(j.doubt.Sensitive, value.SchemaSensitive(b, got), value.Echoes(j.req.Planned, j.doubt.Sensitive, got))
 	out.Instance = &i
 	return out, diags
 }

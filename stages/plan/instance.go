@@ -179,6 +179,7 @@ func (ps *pass) planManaged(n *node, sensitive [][]string) {
 	}
 	n.planned = planned
 	sensitive = value.Union(sensitive, value.SchemaSensitive(b, planned))
+	sensitive = value.Union(sensitive, value.Echoes(planned, sensitive, planned))
 	n.value = value.Mark(planned, sensitive)
 	if n.entry != nil {
 		sensitive = value.Union(sensitive, n.entry.sensitive)

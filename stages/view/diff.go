@@ -101,7 +101,7 @@ func (b *body) member(depth int, p plan.Path, name string, width int, before, af
 		symbol = "-"
 	}
 	note := ""
-	if c, ok := b.costs[key]; ok && symbol != "+" || ok && before != nil {
+	if c, ok := b.costs[key]; (ok && symbol != "+" || ok && before != nil) && !reported(block, name) {
 		note = b.costNote(c)
 	}
 	if b.sensitive[key] {
@@ -279,6 +279,15 @@ func lcs(a, b []any) [][2]int {
 		}
 	}
 	return append(head, tail...)
+}
+
+// reported says that an attribute is only read: it follows from others, and its change costs nothing by itself.
+func reported(block *schema.Block, name string) bool {
+	if block == nil || block.Attributes[name] == nil {
+		return false
+	}
+	a := block.Attributes[name]
+	return a.Computed && !a.Optional && !a.Required
 }
 
 func (b *body) costNote(c schema.Cost) string {

@@ -34,4 +34,4 @@ func plural(n int, one string) string {
 	return itoa(n) + " " + one + "s"
 }
 
-func indent(n int) string { return strings.Repeat(" ", n) }
+func indent(n int) string { return strings.Repeat(" ", max(n, 0)) }
