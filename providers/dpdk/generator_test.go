@@ -9,7 +9,6 @@ import (
 
 	"plumb/lang/addrs"
 	"plumb/providers"
-	"plumb/providers/conformance"
 )
 
 func hop(name, socket string) providers.Subject {
@@ -92,50 +91,5 @@ func TestLargestDivisor(t *testing.T) {
 		if got := largestDivisor(n, 512); got != want {
 			t.Errorf("largestDivisor(%d) = %d; want %d", n, got, want)
 		}
-	}
-}
-
-func dummy(t *testing.T, config map[string]cty.Value) providers.Generator {
-	t.Helper()
-	typ := NewDummy()
-	g, err := typ.Open(t.Context(), providers.OpenRequest{Config: conformance.Desired(&typ.Schema().Block, config)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return g
-}
-
-func TestDummy(t *testing.T) {
-	noisy := map[string]cty.Value{"noise": cty.NumberFloatVal(0.05), "flow_cost": cty.NumberFloatVal(0.1)}
-	trial := func(g providers.Generator, load float64, flows int) providers.TrialResult {
-		res, err := g.Trial(t.Context(), providers.TrialRequest{Traffic: providers.Traffic{FrameSize: 64, Flows: flows}, Load: load, Duration: time.Second})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return res
-	}
-	a, b := dummy(t, noisy), dummy(t, noisy)
-	first := trial(a, 0, 1)
-	if diff := cmp.Diff(first, trial(b, 0, 1)); diff != "" {
-		t.Errorf("not the same for the same seed: %s", diff)
-	}
-	if first.Directions[0].Received == trial(a, 0, 1).Directions[0].Received {
-		t.Error("a repeat has no noise")
-	}
-	quiet := dummy(t, map[string]cty.Value{"flow_cost": cty.NumberFloatVal(0.1)})
-	if d := trial(quiet, 500000, 1).Directions[0]; d.Sent != 500000 || d.Received != 500000 {
-		t.Errorf("below capacity: %+v", d)
-	}
-	if d := trial(quiet, 0, 1).Directions[0]; d.Sent != 10000000 || d.Received != 1001024 {
-		t.Errorf("above capacity: %+v", d)
-	}
-	if d := trial(quiet, 0, 100).Directions[0]; d.Received != 811024 {
-		t.Errorf("100 flows: %+v", d)
-	}
-	if low, high := trial(quiet, 100000, 1).Directions[0].Latency, trial(quiet, 900000, 1).Directions[0].Latency; low.P99 >= high.P99 || low.Min > low.P50 || high.P999 > high.Max {
-		t.Errorf("latency: %+v, %+v", low, high)
-	}
-	if res := trial(quiet, 2e7, 1); len(res.Health) != 1 {
-		t.Errorf("more than the tester can: %+v", res)
 	}
 }

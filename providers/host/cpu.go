@@ -191,5 +191,5 @@ func percent(name string, v float64) providers.Metric {
 }
 
 func dataPlane(comm string) bool {
-	return strings.HasPrefix(comm, "ovs") || strings.HasPrefix(comm, "dpdk") || strings.Contains(comm, "testpmd")
+	return strings.HasPrefix(comm, "ovs-") || strings.HasPrefix(comm, "ovsdb-") || strings.HasPrefix(comm, "dpdk-")
 }

@@ -14,7 +14,9 @@ import (
 	"plumb/providers/internal/transport"
 )
 
-func local(*testing.T) providers.Host { return hostkit.New("local", transport.NewLocal("local"), Gather) }
+func local(*testing.T) providers.Host {
+	return hostkit.New("local", transport.NewLocal("local"), Gather)
+}
 
 // real skips where real daemons and settings are not to be touched.
 func real(t *testing.T) {

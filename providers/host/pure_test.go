@@ -1,0 +1,189 @@
+package host
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/zclconf/go-cty/cty"
+
+	"plumb/providers"
+	"plumb/providers/conformance"
+)
+
+// twoNodes is a machine with two nodes of two cores with two threads each; CPU 7 is offline.
+func twoNodes() fileset {
+	f := fileset{
+		cpuDir + "/present": []byte("0-7\n"), cpuDir + "/online": []byte("0-6\n"), cpuDir + "/isolated": []byte("2-3\n"),
+		nodeDir + "/node0/cpulist": []byte("0-3\n"), nodeDir + "/node1/cpulist": []byte("4-7\n"),
+		nodeDir + "/node0/meminfo": []byte("Node 0 MemTotal:        1048576 kB\nNode 0 MemFree: 1 kB\n"), nodeDir + "/node1/meminfo": []byte("Node 1 MemTotal: 2097152 kB\n"),
+		nodeDir + "/node0/hugepages/hugepages-2048kB/nr_hugepages": []byte("10\n"), nodeDir + "/node0/hugepages/hugepages-2048kB/free_hugepages": []byte("4\n"),
+		nodeDir + "/node1/hugepages/hugepages-2048kB/nr_hugepages": []byte("0\n"), nodeDir + "/node1/hugepages/hugepages-2048kB/free_hugepages": []byte("0\n"),
+		hugeDir + "/hugepages-2048kB/nr_hugepages": []byte("10\n"), hugeDir + "/hugepages-2048kB/free_hugepages": []byte("4\n"),
+		"/proc/self/status": []byte("Name:\tplumb\nUid:\t0\t0\t0\t0\n"), "/proc/1/comm": []byte("systemd\n"), "/etc/os-release": []byte("ID=debian\nPRETTY_NAME=\"Debian GNU/Linux 12\"\n"),
+	}
+	for id, t := range []struct{ core, pkg, siblings string }{{"0", "0", "0,2"}, {"1", "0", "1,3"}, {"0", "0", "0,2"}, {"1", "0", "1,3"}, {"0", "1", "4,6"}, {"1", "1", "5"}, {"0", "1", "4,6"}} {
+		dir := cpuDir + "/cpu" + string(rune('0'+id)) + "/topology/"
+		f[dir+"core_id"], f[dir+"physical_package_id"], f[dir+"thread_siblings_list"] = []byte(t.core+"\n"), []byte(t.pkg+"\n"), []byte(t.siblings+"\n")
+	}
+	return f
+}
+
+func TestParseFacts(t *testing.T) {
+	f, err := parseFacts(twoNodes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(providers.CPU{ID: 2, Node: 0, Core: 0, Socket: 0, Online: true, Isolated: true, Siblings: []int{0}}, f.CPUs[2]); diff != "" {
+		t.Error(diff)
+	}
+	if last := f.CPUs[7]; last.Online || last.Node != 1 {
+		t.Errorf("an offline CPU: %+v", last)
+	}
+	want := []providers.Node{{ID: 0, MemoryBytes: 1 << 30, Hugepages: []providers.Hugepages{{Size: 2 << 20, Total: 10, Free: 4}}},
+		{ID: 1, MemoryBytes: 2 << 30, Hugepages: []providers.Hugepages{{Size: 2 << 20}}}}
+	if diff := cmp.Diff(want, f.Nodes); diff != "" {
+		t.Error(diff)
+	}
+	if !f.Root || !f.Systemd || f.Distribution != "Debian GNU/Linux 12" {
+		t.Errorf("%+v", f)
+	}
+	if errs := f.Value.Type().TestConformance(factsSchema().Block.ImpliedType()); len(errs) > 0 {
+		t.Errorf("the value is not of the schema's type: %v", errs)
+	}
+	if got := f.Value.GetAttr("online_cpus").AsString(); got != "0-6" {
+		t.Errorf("online_cpus is %q", got)
+	}
+}
+
+// A kernel without NUMA has no node folder.
+func TestParseFactsWithoutNUMA(t *testing.T) {
+	files := fileset{cpuDir + "/present": []byte("0\n"), cpuDir + "/online": []byte("0\n"), "/proc/meminfo": []byte("MemTotal: 1024 kB\n"),
+		hugeDir + "/hugepages-2048kB/nr_hugepages": []byte("3"), hugeDir + "/hugepages-2048kB/free_hugepages": []byte("3")}
+	f, err := parseFacts(files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []providers.Node{{ID: 0, MemoryBytes: 1 << 20, Hugepages: []providers.Hugepages{{Size: 2 << 20, Total: 3, Free: 3}}}}
+	if diff := cmp.Diff(want, f.Nodes); diff != "" || f.Root {
+		t.Error(diff, f.Root)
+	}
+}
+
+func TestParseSize(t *testing.T) {
+	for in, want := range map[string]string{"2M": "2M", "2MB": "2M", "2048kB": "2M", "1g": "1G", "1024M": "1G", "64K": "64K", "": "", "3M": "", "2": "", "M": "", "999999999G": ""} {
+		n, err := parseSize(in)
+		got := ""
+		if err == nil {
+			got = formatSize(n)
+		}
+		if got != want {
+			t.Errorf("parseSize(%q): %q, %v; want %q", in, got, err, want)
+		}
+	}
+}
+
+func TestParseMounts(t *testing.T) {
+	const mounts = "proc /proc proc rw 0 0\nnone /dev/hugepages hugetlbfs rw,relatime,pagesize=2M 0 0\nx /mnt/with\\040blank hugetlbfs rw,pagesize=1024M 0 0\n"
+	want := []mount{{"/dev/hugepages", 2 << 20}, {"/mnt/with blank", 1 << 30}}
+	if diff := cmp.Diff(want, parseMounts(mounts), cmp.AllowUnexported(mount{})); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestProblems(t *testing.T) {
+	f, err := parseFacts(twoNodes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	user := *f
+	user.Root = false
+	for name, c := range map[string]struct {
+		facts *providers.Facts
+		want  want
+		sum   string
+	}{
+		"fine":     {f, want{size: 2 << 20, pages: map[int]uint64{0: 5, 1: 5}}, ""},
+		"not root": {&user, want{size: 2 << 20, pages: map[int]uint64{0: 5}}, "Not root"},
+		"size":     {f, want{size: 1 << 30, pages: map[int]uint64{0: 1}}, "Page size not supported"},
+		"node":     {f, want{size: 2 << 20, pages: map[int]uint64{2: 1}}, "No such NUMA node"},
+		"memory":   {f, want{size: 2 << 20, pages: map[int]uint64{0: 513}}, "More hugepages than memory"},
+	} {
+		got := problems(c.facts, "dut", c.want)
+		if c.sum == "" && len(got) > 0 || c.sum != "" && (len(got) != 1 || got[0].Summary != c.sum) {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+func TestClaims(t *testing.T) {
+	v := conformance.Desired(&Hugepages{}.Schema().Block, map[string]cty.Value{"size": cty.StringVal("1G"),
+		"pages": cty.MapVal(map[string]cty.Value{"0": cty.NumberIntVal(4), "1": cty.UnknownVal(cty.Number)})})
+	c, err := Hugepages{}.Claims(t.Context(), nil, v)
+	if err != nil || len(c.Grants) != 1 || c.Grants[0].Size != 1<<30 || c.Grants[0].Pages != 4 || c.Grants[0].Node != 0 {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
+
+func TestCompareUsage(t *testing.T) {
+	stat := func(tid, comm, user, system string) []byte {
+		return []byte(tid + " (" + comm + ") R 1 1 1 0 -1 0 0 0 0 0 " + user + " " + system + " 0 0 20 0 1 0 5 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 17 1 0 0 0 0 0\n")
+	}
+	before, err := parseUsage(map[string][]byte{
+		"/proc/uptime": []byte("100.00 50.00\n"), "/proc/stat": []byte("cpu  1 1 1 1 1 1 1 1 0 0\ncpu0 0 0 0 0 0 0 0 0 0 0\ncpu1 100 0 0 0 0 0 0 0 0 0\nintr 5\n"),
+		"/proc/7/task/7/stat": stat("7", "ovs-vswitchd", "10", "0"), "/proc/7/task/8/stat": stat("8", "pmd-c01/id:8", "0", "0"), "/proc/9/task/9/stat": stat("9", "idle (x) y", "5", "5"),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	after, err := parseUsage(map[string][]byte{
+		"/proc/uptime": []byte("110.00 50.00\n"), "/proc/stat": []byte("cpu0 200 0 100 600 0 0 0 100 0 0\ncpu1 1100 0 0 0 0 0 0 0 0 0\n"),
+		"/proc/7/task/7/stat": stat("7", "ovs-vswitchd", "12", "0"), "/proc/7/task/8/stat": stat("8", "pmd-c01/id:8", "900", "100"), "/proc/9/task/9/stat": stat("9", "idle (x) y", "5", "6"),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	core := func(n string, v ...float64) providers.Observation {
+		return providers.Observation{Host: "dut", Kind: "cpu", Subject: "core " + n, Metrics: []providers.Metric{percent("user", v[0]), percent("system", v[1]), percent("idle", v[2]), percent("steal", v[3])}}
+	}
+	thread := func(s string, user, system float64) providers.Observation {
+		return providers.Observation{Host: "dut", Kind: "thread", Subject: s, Metrics: []providers.Metric{percent("user", user), percent("system", system), {Name: "core", Value: 1}}}
+	}
+	want := []providers.Observation{core("0", 20, 10, 60, 10), core("1", 100, 0, 0, 0),
+		thread("ovs-vswitchd/pmd-c01/id:8 8", 90, 10), thread("ovs-vswitchd/ovs-vswitchd 7", 0.2, 0)}
+	if diff := cmp.Diff(want, compare("dut", before, after)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestFingerprint(t *testing.T) {
+	got, err := fingerprint(fileset{
+		"/proc/mounts": []byte("none /dev/hugepages hugetlbfs rw,pagesize=2M 0 0\n"), "/proc/cmdline": []byte("quiet\n"), "/proc/modules": []byte("vfio 16384 0 - Live 0x0\n"),
+		"/var/lib/dpkg/alternatives/ovs-vswitchd": []byte("manual\n/usr/sbin/ovs-vswitchd\n"),
+		"/proc/5/stat": []byte("5 (dpdk-testpmd) S 1\n"), "/proc/6/stat": []byte("6 (ovs-vswitchd) Z 1\n"),
+		"/sys/class/net/eth0/mtu": []byte("1500\n"), "/sys/class/net/eth0/flags": []byte("0x1003\n"), "/sys/class/net/eth0/address": []byte("02:00:00:00:00:01\n"),
+		"/sys/class/net/eth0/master/uevent":        []byte("INTERFACE=br0\n"),
+		"/sys/bus/pci/devices/0000:01:00.0/uevent": []byte("DRIVER=vfio-pci\nPCI_CLASS=20000\n"), "/sys/bus/pci/devices/0000:01:00.0/driver_override": []byte("vfio-pci\n"),
+		"/sys/bus/pci/devices/0000:02:00.0/uevent": []byte("DRIVER=nvme\nPCI_CLASS=10802\n"),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]bool{"hugetlbfs /dev/hugepages: 2M": true, "kernel command line: quiet": true, "module vfio: loaded": true, "alternative ovs-vswitchd: manual": true,
+		"process dpdk-testpmd: 1": true, "link eth0: up, mtu 1500, address 02:00:00:00:00:01, master br0": true, "nic 0000:01:00.0: driver vfio-pci, override vfio-pci": true}
+	have := map[string]bool{}
+	for _, l := range got {
+		have[l] = true
+	}
+	if diff := cmp.Diff(want, have); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func FuzzParseThread(f *testing.F) {
+	f.Add("7 (a b) c) R 1 1 1 0 -1 0 0 0 0 0 10 5 0 0 20 0 1 0 5 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 17 1 0 0\n")
+	f.Fuzz(func(t *testing.T, s string) {
+		if th, ok := parseThread(s); ok && len(th.comm) > len(s) {
+			t.Errorf("%q: %+v", s, th)
+		}
+	})
+}
