@@ -32,3 +32,10 @@ func fakeSet(host string) func() providers.Set {
 		})
 	}
 }
+
+func writeFile(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
