@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 export CGO_ENABLED ?= 0
 
-VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+VERSION := 0.1.0+$(shell git describe --tags --always --dirty=.dirty 2>/dev/null || echo source)
 BIN     := bin/plumb
 
 .DEFAULT_GOAL := help

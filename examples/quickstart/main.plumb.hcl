@@ -38,16 +38,17 @@ host "dut" {}
 resource "host_hugepages" "dut" {
   host  = host.dut
   size  = "2M"
-  pages = { "0" = 704 } # by NUMA node: 512 MB for OVS, 3 x 256 MB for the VNF and the two testers, and some to spare
+  pages = { "0" = 512 } # by NUMA node: 512 MB for OVS, 128 MB each for the VNF and the tester's two, and some to spare
 }
 
 resource "ovs_switch" "dut" {
   host = host.dut
   dpdk {
-    socket_mem = [512]
-    lcores     = var.tester_core
-    pmd_cores  = var.pmd_core
-    extra      = "--no-pci" # no NIC is used: keep DPDK's hands off this machine's own
+    socket_mem   = [512]
+    socket_limit = [512] # without a limit OVS takes what is free for its packet buffers, 788 MB at MTU 1500
+    lcores       = var.tester_core
+    pmd_cores    = var.pmd_core
+    extra        = "--no-pci" # no NIC is used: keep DPDK's hands off this machine's own
   }
 }
 
@@ -90,5 +91,55 @@ resource "dpdk_testpmd" "vnf" {
   }
   port {
     vhost_user = ovs_port.p["v1"].vhost_server_path
+  }
+}
+
+# The tester: one testpmd sends into one of the tester ports, another receives behind the other one.
+generator "testpmd" "tester" {
+  host        = host.dut
+  cores       = "${var.pmd_core},${var.tester_core}"
+  main_core   = var.pmd_core
+  share_cores = true
+  memory      = [128]
+  ports       = [ovs_port.p["t0"].vhost_server_path, ovs_port.p["t1"].vhost_server_path]
+}
+
+# P2P: one pass through the switch.
+benchmark "p2p" {
+  generator = generator.testpmd.tester
+  path      = [ovs_port.p["t1"], ovs_port.p["t0"]]
+  warm_up   = "1s"
+  repeat    = 3
+  traffic {
+    frame_sizes = var.frame_sizes
+    headers     = "udp"
+  }
+  continuous {
+    duration = "3s"
+    load     = "max"
+  }
+  require {
+    condition     = alltrue([for s in self.summary : s.rx_fps_median > 0])
+    error_message = "Nothing came through the switch."
+  }
+}
+
+# PVP: through the switch, the network function, and the switch again.
+benchmark "pvp" {
+  generator = generator.testpmd.tester
+  path      = [ovs_port.p["t0"], ovs_port.p["v0"], dpdk_testpmd.vnf, ovs_port.p["v1"], ovs_port.p["t1"]]
+  warm_up   = "1s"
+  repeat    = 3
+  traffic {
+    frame_sizes = var.frame_sizes
+    headers     = "udp"
+  }
+  continuous {
+    duration = "3s"
+    load     = "max"
+  }
+  require {
+    condition     = alltrue([for s in self.summary : s.rx_fps_median > 0])
+    error_message = "Nothing came through the network function."
   }
 }
