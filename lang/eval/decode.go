@@ -176,7 +176,7 @@ func checkValue(v cty.Value, name string, a *schema.Attribute) error {
 
 // inElement finds the element of a list that an error of the attribute's own check is about: the one that alone is refused with the same words.
 func inElement(v cty.Value, a *schema.Attribute, err error) error {
-	if at := (cty.PathError{}); errors.As(err, &at) || a.Validate == nil || !v.Type().IsListType() {
+	if at := (cty.PathError{}); errors.As(err, &at) || a.Validate == nil || !v.Type().IsListType() || v.LengthInt() < 2 {
 		return err
 	}
 	for it := v.ElementIterator(); it.Next(); {

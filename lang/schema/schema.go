@@ -7,6 +7,7 @@ package schema
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/hashicorp/hcl/v2/hcldec"
 	"github.com/zclconf/go-cty/cty"
@@ -41,7 +42,7 @@ func ParseCost(s string) (Cost, error) {
 			return Cost(i), nil
 		}
 	}
-	return 0, fmt.Errorf("%q is not a cost; want one of %q", s, costNames)
+	return 0, fmt.Errorf("%q is not a cost; want %s", s, strings.Join(costNames[:], ", "))
 }
 
 // MarshalText writes the cost's name.

@@ -89,8 +89,8 @@ func coreClash(host string, a, b claimed[providers.CoreClaim], cores []int) *hcl
 	case a.claim.Polling && b.claim.Polling && a.claim.Shared && b.claim.Shared:
 		return warningAt(at, b.by.addr, "Cores are shared", "Both want %s. Both poll, so each gets about half of the core, and what is measured depends on the scheduler. Both say that this is accepted.", what)
 	case a.claim.Polling && b.claim.Polling:
-		return errorAt(at, "Core is claimed twice", "Both want %s. Both poll, so each would get about half of the core. Give one of them another core; where there are too few, "+
-			"say at both that sharing is accepted.", what)
+		return errorAt(at, "Core is claimed twice", "Both want %s. Both poll, so each would get about half of the core. Give one of them another core. Where there are too few, "+
+			"and both have the argument, set share_cores = true on both.", what)
 	}
 	if a.claim.Polling {
 		a, b = b, a

@@ -1,0 +1,36 @@
+# Both network functions forward on core 4.
+host "dut" {}
+
+resource "host_hugepages" "dut" {
+  size  = "2M"
+  pages = { "0" = 1024 }
+}
+
+resource "ovs_switch" "dut" {
+  dpdk {
+    socket_mem = [512]
+    lcores     = "0"
+    pmd_cores  = "1,2"
+  }
+}
+
+resource "ovs_bridge" "br0" {
+  name     = "br0"
+  datapath = "netdev"
+}
+
+resource "ovs_port" "v" {
+  for_each = { v0 = 1, v1 = 2 }
+  bridge   = ovs_bridge.br0.name
+  name     = each.key
+  type     = "dpdkvhostuserclient"
+  ofport   = each.value
+}
+
+resource "dpdk_testpmd" "vnf" {
+  for_each = ovs_port.v
+  cores    = "3,4"
+  port {
+    vhost_user = each.value.vhost_server_path
+  }
+}

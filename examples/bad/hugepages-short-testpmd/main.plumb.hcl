@@ -1,0 +1,39 @@
+# 512 MB for OVS and 512 MB for testpmd are 512 pages, not 300.
+host "dut" {}
+
+resource "host_hugepages" "dut" {
+  size  = "2M"
+  pages = { "0" = 300 }
+}
+
+resource "ovs_switch" "dut" {
+  dpdk {
+    socket_mem = [512]
+    lcores     = "0"
+    pmd_cores  = "1,2"
+  }
+}
+
+resource "ovs_bridge" "br0" {
+  name     = "br0"
+  datapath = "netdev"
+}
+
+resource "ovs_port" "v" {
+  for_each = { v0 = 1, v1 = 2 }
+  bridge   = ovs_bridge.br0.name
+  name     = each.key
+  type     = "dpdkvhostuserclient"
+  ofport   = each.value
+}
+
+resource "dpdk_testpmd" "vnf" {
+  cores  = "3,4"
+  memory = [512]
+  port {
+    vhost_user = ovs_port.v["v0"].vhost_server_path
+  }
+  port {
+    vhost_user = ovs_port.v["v1"].vhost_server_path
+  }
+}

@@ -1,0 +1,5 @@
+host "dut" {}
+
+resource "dpdk_testpmd" "vnf" {
+  cores = "3,4"
+}
