@@ -84,14 +84,14 @@ func TestNoInit(t *testing.T) {
 
 // calls that reach around the injected environment, and what to use.
 var injected = map[string]string{
-	"os.Getenv":   "the environment given by cmd/plumb",
-	"os.Stdout":   "the writer given by cmd/plumb",
-	"os.Stderr":   "the writer given by cmd/plumb",
-	"os.Exit":     "an error: only main exits",
-	"time.Sleep":  "a wait for the condition, with a limit",
-	"time.Now":    "the Now that is passed in",
-	"log.Print":   "the Log that is passed in",
-	"log.Printf":  "the Log that is passed in",
+	"os.Getenv":    "the environment given by cmd/plumb",
+	"os.Stdout":    "the writer given by cmd/plumb",
+	"os.Stderr":    "the writer given by cmd/plumb",
+	"os.Exit":      "an error: only main exits",
+	"time.Sleep":   "a wait for the condition, with a limit",
+	"time.Now":     "the Now that is passed in",
+	"log.Print":    "the Log that is passed in",
+	"log.Printf":   "the Log that is passed in",
 	"exec.Command": "providers.Conn",
 }
 

@@ -16,6 +16,7 @@ import (
 const (
 	ovsSocket = "/var/run/openvswitch/db.sock"
 	ovsDB     = "/etc/openvswitch/conf.db"
+	varDB     = "/var/lib/openvswitch/conf.db" // where Debian points ovsDB to
 )
 
 // Snapshot is a host's fingerprint: everything that a testbed may change and a destroy must put back, as sorted lines "what: value". It is the same
@@ -142,7 +143,7 @@ func property(uevent []byte, key string) string {
 // list names files that a testbed makes: network namespaces, what Plumb, DPDK and Open vSwitch keep while they run, the database, files of hugetlbfs,
 // and where the alternative points.
 func list(ctx context.Context, conn providers.Conn, mounts []mount) ([]string, error) {
-	args := []string{"find", "/run/netns", "/run/plumb", "/run/dpdk", "/run/openvswitch", ovsDB, "/etc/alternatives/ovs-vswitchd"}
+	args := []string{"find", "/run/netns", "/run/plumb", "/run/dpdk", "/run/openvswitch", ovsDB, varDB, "/etc/alternatives/ovs-vswitchd"}
 	for _, m := range mounts {
 		args = append(args, m.path)
 	}
