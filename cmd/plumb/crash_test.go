@@ -91,7 +91,9 @@ func (b *bed) plumb(at int, trace string, args ...string) (code int, killed bool
 	cmd.Env = append(os.Environ(), crashEnv+"="+string(job))
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
-	err = cmd.Run()
+	if err := cmd.Run(); err != nil && cmd.ProcessState == nil {
+		b.t.Fatal(err)
+	}
 	if st, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && st.Signaled() {
 		return 0, st.Signal() == syscall.SIGKILL, out.String()
 	}
