@@ -96,14 +96,44 @@ func (p *planner) addresses(ev *eval.Evaluator) []string {
 	return out
 }
 
-// addNeeds adds what a targeted resource needs; the resource itself is covered by name only, so that a target may name one instance of several.
+// addNeeds adds what a targeted resource needs: by its references, and what its host wants done before (a switch without its hugepages does not
+// start). The resource itself is covered by name only, so that a target may name one instance of several.
 func (p *planner) addNeeds(ev *eval.Evaluator, r addrs.Resource, needs map[addrs.Resource]bool) {
-	for _, d := range ev.Dependencies(r) {
-		if s := d.Resource.Static(); !needs[s] {
+	need := func(s addrs.Resource) {
+		if !needs[s] {
 			needs[s] = true
 			p.addNeeds(ev, s, needs)
 		}
 	}
+	for _, d := range ev.Dependencies(r) {
+		need(d.Resource.Static())
+	}
+	sch := p.in.Catalog.Resources[r.Type]
+	if r.Mode != addrs.Managed || sch == nil || len(sch.After) == 0 {
+		return
+	}
+	for _, o := range ev.Resources() {
+		if o.Mode == addrs.Managed && o != r && slices.Contains(sch.After, o.Type) && p.staticHost(o) == p.staticHost(r) {
+			need(o)
+		}
+	}
+}
+
+// staticHost is the name of the host that a configured resource names; where it names none, that of the only host.
+func (p *planner) staticHost(r addrs.Resource) string {
+	cfg := configOf(p.in.Config, r)
+	if cfg == nil {
+		return ""
+	}
+	if len(cfg.Host) > 1 {
+		if step, ok := cfg.Host[1].(hcl.TraverseAttr); ok {
+			return step.Name
+		}
+	}
+	for name := range p.in.Config.Root.Hosts {
+		return name // with several, leaving it out is an error that evaluation has told
+	}
+	return ""
 }
 
 // addUsers adds the instances that would lose what they stand on: those in the state which depend on a targeted instance that goes.
