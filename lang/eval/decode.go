@@ -91,11 +91,16 @@ func (f *finisher) object(v cty.Value, info *blockInfo, path cty.Path) cty.Value
 		return v.WithMarks(marks)
 	}
 	vals := v.AsValueMap()
+	same := true
 	for _, name := range info.attributes {
-		vals[name] = f.attribute(vals[name], name, info.block.Attributes[name], path)
+		as := f.attribute(vals[name], name, info.block.Attributes[name], path)
+		if as != cty.NilVal {
+			vals[name], same = as, false
+		}
 	}
 	for _, name := range info.blocks {
 		n := info.block.Blocks[name]
+		same = false
 		at := append(slices.Clone(path), cty.GetAttrStep{Name: name})
 		inner := f.e.block(&n.Block)
 		vals[name] = eachObject(vals[name], n.Nesting, func(v cty.Value, step cty.PathStep) cty.Value {
@@ -106,54 +111,70 @@ func (f *finisher) object(v cty.Value, info *blockInfo, path cty.Path) cty.Value
 			return f.object(v, inner, p)
 		})
 	}
+	if same {
+		return v.WithMarks(marks)
+	}
 	return cty.ObjectVal(vals).WithMarks(marks)
 }
 
-func (f *finisher) attribute(v cty.Value, name string, a *schema.Attribute, path cty.Path) cty.Value {
+// attribute checks a value. It returns what it is to be instead; NilVal: it stays as it is.
+func (f *finisher) attribute(v cty.Value, name string, a *schema.Attribute, parent cty.Path) cty.Value {
 	if a.Computed && !a.Optional && !a.Required {
-		return v
+		return cty.NilVal
 	}
-	path = append(slices.Clone(path), cty.GetAttrStep{Name: name})
-	report := func(severity hcl.DiagnosticSeverity, summary, format string, args ...any) {
+	report := func(severity hcl.DiagnosticSeverity, below cty.Path, summary, format string, args ...any) {
+		path := append(append(slices.Clone(parent), cty.GetAttrStep{Name: name}), below...)
 		f.report(severity, path, summary, fmt.Sprintf(format, args...))
 	}
 	plain, marks := v.Unmark()
 	if plain.IsNull() {
 		switch {
 		case a.Required:
-			report(hcl.DiagError, "Missing required argument", "%s is required, but its value here is null.", name)
+			report(hcl.DiagError, nil, "Missing required argument", "%s is required, but its value here is null.", name)
 		case a.Default != cty.NilVal:
 			if d, err := convert.Convert(a.Default, a.Type); err == nil {
 				return d.WithMarks(marks)
 			}
 			return a.Default.WithMarks(marks)
 		}
-		return v
+		return cty.NilVal
 	}
 	if a.Deprecated != "" {
-		report(hcl.DiagWarning, "Deprecated argument", "%s is deprecated: %s", name, a.Deprecated)
+		report(hcl.DiagWarning, nil, "Deprecated argument", "%s is deprecated: %s", name, a.Deprecated)
 	}
-	deep, _ := v.UnmarkDeep()
-	if deep.IsWhollyKnown() {
-		secret := a.Sensitive || v.ContainsMarked()
-		if err := checkValue(deep, name, a); err != nil {
-			what := name
-			err = inElement(deep, a, err)
-			if at := (cty.PathError{}); errors.As(err, &at) {
-				path = append(path, at.Path...)
-				what += pathString(at.Path)
-			}
-			detail := fmt.Sprintf("Invalid value for %s: %s", what, sentence(err.Error()))
-			if secret {
-				detail = fmt.Sprintf("The value of %s is not valid. It is sensitive, so neither it nor the reason, which could tell it, is shown. %s", name, a.Description)
-			}
-			report(hcl.DiagError, "Invalid value", "%s", strings.TrimSpace(detail))
-		}
+	if len(a.OneOf) > 0 || a.Validate != nil || a.Canonical != nil {
+		f.check(v, name, a, report)
 	}
 	if a.Sensitive {
-		v = v.Mark(Sensitive)
+		return v.Mark(Sensitive)
 	}
-	return v
+	return cty.NilVal
+}
+
+// reporter files a diagnostic about a part of an attribute's value.
+type reporter func(severity hcl.DiagnosticSeverity, below cty.Path, summary, format string, args ...any)
+
+// check holds a value that is wholly known against the attribute's own rules.
+func (f *finisher) check(v cty.Value, name string, a *schema.Attribute, report reporter) {
+	deep, _ := v.UnmarkDeep()
+	if !deep.IsWhollyKnown() {
+		return
+	}
+	err := checkValue(deep, name, a)
+	if err == nil {
+		return
+	}
+	what, below := name, cty.Path(nil)
+	err = inElement(deep, a, err)
+	if at := (cty.PathError{}); errors.As(err, &at) {
+		below = at.Path
+		what += pathString(at.Path)
+	}
+	detail := fmt.Sprintf("Invalid value for %s: %s", what, sentence(err.Error()))
+	if a.Sensitive || v.ContainsMarked() {
+		detail = fmt.Sprintf("The value of %s is not valid. It is sensitive, so neither it nor the reason, which could tell it, is shown. %s", name, a.Description)
+	}
+	report(hcl.DiagError, below, "Invalid value", "%s", strings.TrimSpace(detail))
 }
 
 // checkValue holds a known value against the attribute's list, check and canonical form.

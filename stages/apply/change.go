@@ -25,6 +25,7 @@ type job struct {
 	req      providers.ApplyRequest
 	desired  cty.Value       // NilVal when the configuration was not evaluated again
 	promised cty.Value       // Planned as the plan has it, before unknown parts were filled in
+	filled   bool            // unknown parts were filled in
 	doubt    *state.Instance // what the state holds while the outcome is not known
 	prior    *state.Instance // what the state held before; nil for a create
 	deposes  bool
@@ -97,7 +98,7 @@ func (r *runner) newJob(ctx context.Context, s plan.Step, op state.Op) (*job, er
 	if err != nil {
 		return nil, err
 	}
-	j := &job{step: s, typ: typ, ty: sch.Block.ImpliedType(), op: op, subject: r.rangeOf(s)}
+	j := &job{step: s, typ: typ, ty: r.typeOf(&sch.Block), op: op, subject: r.rangeOf(s)}
 	r.mu.Lock()
 	j.prior = r.draft.Current(s.Addr)
 	r.mu.Unlock()
@@ -122,7 +123,7 @@ func (r *runner) fillIn(ctx context.Context, j *job) (sensitive [][]string, diag
 		return nil, diags
 	}
 	j.desired, sensitive = value.Unmark(inst.Desired)
-	j.req.Planned = fill(b, j.promised, j.desired)
+	j.req.Planned, j.filled = fill(b, j.promised, j.desired), true
 	if at := stillUnknown(b, j.req.Planned); len(at) > 0 {
 		return nil, append(diags, errorDiag("Value is still unknown", fmt.Sprintf("%s of %s is not known although all that it refers to was applied. "+
 			"It refers to something that was left out, by -target or because it is not in the plan.", strings.Join(at[0], "."), j.step.Addr), j.subject)...)
@@ -300,7 +301,7 @@ func (r *runner) outcome(j *job, got cty.Value, err error) (state.Outcome, hcl.D
 		}
 	} else {
 		broken := value.CheckApplied(b, j.req.Planned, got)
-		if len(broken) == 0 && j.promised.IsKnown() && !j.promised.IsNull() {
+		if len(broken) == 0 && j.filled && j.promised.IsKnown() && !j.promised.IsNull() {
 			broken = value.CheckApplied(b, j.promised, got)
 		}
 		if diags = r.bug(j, broken); len(broken) > 0 {

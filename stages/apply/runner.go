@@ -33,6 +33,7 @@ type runner struct {
 	resources map[string]providers.Resource
 	data      map[string]providers.DataSource
 	schemas   map[string]*schema.Resource // of managed types
+	types     map[*schema.Block]cty.Type  // what the schemas imply
 	hosts     hosts
 	prior     *state.State
 
@@ -47,6 +48,14 @@ type runner struct {
 	eventMu sync.Mutex // Events are told one at a time
 }
 
+// typeOf is the type that the schema of a resource or data source implies: kept, because each step asks for it.
+func (r *runner) typeOf(b *schema.Block) cty.Type {
+	if ty, ok := r.types[b]; ok {
+		return ty
+	}
+	return b.ImpliedType() // a provider that makes its schema anew each time
+}
+
 type deposedKey struct {
 	addr addrs.Instance
 	at   uint64
@@ -59,7 +68,7 @@ func newRunner(ctx context.Context, in Input, prior *state.State, journal *state
 	r := &runner{
 		in: in, prior: prior, lineage: prior.Lineage, serial: prior.Serial, journal: journal,
 		steps: map[int]plan.Step{}, graph: &graph.Graph[int]{}, changes: map[addrs.Instance]*plan.Change{}, deposed: map[deposedKey]*plan.Change{}, dataDeps: map[string][]string{},
-		resources: map[string]providers.Resource{}, data: map[string]providers.DataSource{}, schemas: map[string]*schema.Resource{},
+		resources: map[string]providers.Resource{}, data: map[string]providers.DataSource{}, schemas: map[string]*schema.Resource{}, types: map[*schema.Block]cty.Type{},
 		draft: state.NewDraft(prior), values: map[addrs.Instance]cty.Value{}, running: map[int]time.Time{}, results: map[int]StepResult{},
 	}
 	r.hosts = hosts{open: in.OpenHost, entries: map[string]*hostEntry{}}
@@ -68,10 +77,11 @@ func newRunner(ctx context.Context, in Input, prior *state.State, journal *state
 	}
 	for _, t := range in.Providers.Resources {
 		s := t.Schema()
-		r.resources[s.Type], r.schemas[s.Type] = t, s
+		r.resources[s.Type], r.schemas[s.Type], r.types[&s.Block] = t, s, s.Block.ImpliedType()
 	}
 	for _, d := range in.Providers.Data {
-		r.data[d.Schema().Type] = d
+		s := d.Schema()
+		r.data[s.Type], r.types[&s.Block] = d, s.Block.ImpliedType()
 	}
 	for i := range in.Plan.Changes {
 		if c := &in.Plan.Changes[i]; c.Deposed {

@@ -45,7 +45,7 @@ func (r *runner) resolve(a addrs.Instance) (cty.Value, hcl.Diagnostics) {
 
 // before is an instance's value when no step has changed it yet. mu is held.
 func (r *runner) before(a addrs.Instance, s *schema.Resource) (cty.Value, error) {
-	ty := s.Block.ImpliedType()
+	ty := r.typeOf(&s.Block)
 	if c := r.changes[a]; c != nil && len(c.After) > 0 {
 		v, err := planned(c, ty)
 		return value.Mark(v, paths(c.Sensitive)), err
@@ -225,12 +225,8 @@ func eachBlock(n *schema.NestedBlock, of cty.Value, change func(key, v cty.Value
 
 // stillUnknown lists the parts of a filled object that are unknown although the configuration has to give them.
 func stillUnknown(b *schema.Block, v cty.Value) [][]string {
-	e, err := value.Encode(v, b.ImpliedType())
-	if err != nil {
-		return nil
-	}
 	var out [][]string
-	for _, p := range e.Unknown {
+	for _, p := range value.Unknowns(v) {
 		if !computedPart(b, p) {
 			out = append(out, p)
 		}

@@ -30,7 +30,7 @@ func (ps *pass) planData(n *node, sensitive [][]string) {
 			n.fail(ps, providerError(at, "read", n.addr, err))
 			return
 		}
-		if broken := value.CheckApplied(b, v, v); len(broken) > 0 {
+		if broken := value.CheckKnown(b, v); len(broken) > 0 {
 			n.fail(ps, bugs(at, n.addr, broken)...)
 			return
 		}

@@ -136,11 +136,10 @@ func (ps *pass) planManaged(n *node, sensitive [][]string) {
 	}
 	n.desired = ignoreChanges(n.inst.Config.Lifecycle, n.desired, prior)
 
-	planned, extra, ok := ps.propose(n, prior, doubt)
+	planned, changed, extra, ok := ps.propose(n, prior, doubt)
 	if !ok {
 		return
 	}
-	changed := diff(b, prior, planned, n.desired)
 	c := &n.change
 	c.Changed, c.Effects = changed, extra.Effects
 	c.Cost = max(costOf(changed), extra.Cost)
@@ -156,7 +155,7 @@ func (ps *pass) planManaged(n *node, sensitive [][]string) {
 		}
 	case ps.replaces(n, c):
 		c.Action, c.Cost, c.Effects = Replace, schema.Replace, nil
-		if planned, extra, ok = ps.propose(n, null, false); !ok {
+		if planned, _, extra, ok = ps.propose(n, null, false); !ok {
 			return
 		}
 		c.Effects = extra.Effects
@@ -198,19 +197,21 @@ func (ps *pass) onlyVolatile(n *node, prior cty.Value, changed []AttrChange) boo
 	})
 }
 
-// propose is the plan of an instance against prior: by the schema, then by the provider where it has a word in it. false: it failed, and
-// why has been reported.
-func (ps *pass) propose(n *node, prior cty.Value, doubt bool) (cty.Value, providers.PlanResult, bool) {
+// propose is the plan of an instance against prior, and how it differs: by the schema, then by the provider where it has a word in it. false:
+// it failed, and why has been reported.
+func (ps *pass) propose(n *node, prior cty.Value, doubt bool) (cty.Value, []AttrChange, providers.PlanResult, bool) {
 	b := &n.schema.Block
 	planned := propose(b, prior, n.desired, doubt)
+	changed := diff(b, prior, planned, n.desired)
 	_, lost := ps.lost[n.addr]
-	if !prior.IsNull() && (doubt || lost || len(diff(b, prior, planned, n.desired)) > 0) {
+	if !prior.IsNull() && (doubt || lost || len(changed) > 0) && hasVolatile(b) {
 		planned = unsettle(b, n.desired, planned)
+		changed = diff(b, prior, planned, n.desired)
 	}
 	planner, ok := ps.resources[n.addr.Resource.Type].(providers.Planner)
 	host := ps.host(n.inst.Host)
 	if !ok || n.inst.Host != "" && host == nil { // a host whose address is not known yet: by the schema alone
-		return planned, providers.PlanResult{}, true
+		return planned, changed, providers.PlanResult{}, true
 	}
 	at := ps.argument(n)
 	r, err := planner.Plan(ps.ctx, providers.PlanRequest{
@@ -218,17 +219,17 @@ func (ps *pass) propose(n *node, prior cty.Value, doubt bool) (cty.Value, provid
 	})
 	if err != nil {
 		n.fail(ps, providerError(at(nil), "plan", n.addr, err))
-		return planned, r, false
+		return planned, nil, r, false
 	}
 	n.fail(ps, ps.problems(n.addr.String(), r.Problems, at)...)
 	if n.failed {
-		return planned, r, false
+		return planned, nil, r, false
 	}
 	if broken := value.CheckPlanned(b, n.desired, r.Planned); len(broken) > 0 {
 		n.fail(ps, bugs(at(nil), n.addr, broken)...)
-		return planned, r, false
+		return planned, nil, r, false
 	}
-	return r.Planned, r, true
+	return r.Planned, diff(b, prior, r.Planned, n.desired), r, true
 }
 
 // argument finds the place of a path in the block of an instance.

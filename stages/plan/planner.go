@@ -52,6 +52,7 @@ type entry struct {
 	current   cty.Value // unmarked; recorded where it was not read
 	sensitive [][]string
 	unread    bool // could not be read: nothing can be planned for it
+	differs   bool // current is not recorded
 }
 
 func (e *entry) gone() bool { return e.current.IsNull() }
@@ -226,7 +227,7 @@ type note struct{ addr, host string }
 // providerError is a diagnostic about an error of a provider.
 func providerError(at *hcl.Range, doing string, a addrs.Instance, err error) *hcl.Diagnostic {
 	if errors.Is(err, providers.ErrForeign) {
-		return errorAt(at, "Object is not ours", "%s: %s. Plumb neither changes nor removes what it did not make: remove it by hand, or give this one another name.", a, err)
+		return errorAt(at, "Object is not ours", "%s: %s.", a, err) // the provider says what to do about it
 	}
 	return errorAt(at, "Cannot "+doing+" "+a.Resource.Type, "%s: %s.", a, err)
 }

@@ -16,23 +16,29 @@ func propose(b *schema.Block, prior, desired cty.Value, recheck bool) cty.Value 
 		return desired
 	}
 	out := make(map[string]cty.Value, len(b.Attributes)+len(b.Blocks))
+	as := !prior.IsNull() && prior.IsKnown() // as prior is, in every part
 	for name, a := range b.Attributes {
 		want, have := desired.GetAttr(name), part(prior, name, a.Type)
 		switch {
 		case a.Computed && want.IsNull():
 			out[name] = have
 			if prior.IsNull() || recheck && have.IsNull() {
-				out[name] = cty.UnknownVal(a.Type)
+				out[name], as = cty.UnknownVal(a.Type), false
 			}
 		case !prior.IsNull() && value.Same(a, have, want):
 			out[name] = have
 		default:
-			out[name] = want
+			out[name], as = want, false
 		}
 	}
 	for name, n := range b.Blocks {
 		want := desired.GetAttr(name)
-		out[name] = proposeBlocks(n, part(prior, name, want.Type()), want, recheck)
+		have := part(prior, name, want.Type())
+		out[name] = proposeBlocks(n, have, want, recheck)
+		as = as && have.RawEquals(out[name])
+	}
+	if as {
+		return prior
 	}
 	return cty.ObjectVal(out)
 }
@@ -140,7 +146,10 @@ func keepSpelling(b *schema.Block, recorded, current cty.Value) cty.Value {
 	}
 	out := current.AsValueMap()
 	for name, a := range b.Attributes {
-		if old := recorded.GetAttr(name); a.Canonical != nil && value.Same(a, old, out[name]) {
+		if a.Canonical == nil {
+			continue
+		}
+		if old := recorded.GetAttr(name); value.Same(a, old, out[name]) {
 			out[name] = old
 		}
 	}

@@ -71,19 +71,20 @@ func (p *planner) read(e *entry) {
 		fail(providerError(p.rangeOf(a), "read", a, err))
 		return
 	}
-	broken := value.CheckApplied(&e.schema.Block, r.Current, r.Current) // of the type, and wholly known
-	if len(broken) > 0 {
+	if broken := value.CheckKnown(&e.schema.Block, r.Current); len(broken) > 0 {
 		fail(bugs(p.rangeOf(a), a, broken)...)
 		return
 	}
-	e.current = keepSpelling(&e.schema.Block, e.recorded, r.Current)
+	if !e.recorded.RawEquals(r.Current) {
+		e.current, e.differs = keepSpelling(&e.schema.Block, e.recorded, r.Current), true
+	}
 }
 
 // drift is how the world differs from the state. Instances whose last step was cut off are not in it: nobody knows what they should be.
 func (p *planner) drift() ([]Change, error) {
 	var out []Change
 	for _, e := range p.instances() {
-		if e.unread || e.inst.Status != state.Ready || !p.scope.covers(e.inst.Addr) {
+		if e.unread || !e.differs && !e.gone() || e.inst.Status != state.Ready || !p.scope.covers(e.inst.Addr) {
 			continue
 		}
 		changed := diff(&e.schema.Block, e.recorded, e.current, e.recorded)

@@ -54,12 +54,14 @@ func Encode(s *State) ([]byte, error) {
 // Decode reads what Encode wrote. Anything that is not a whole, consistent state is an error; one of a newer format wraps
 // ErrNewerFormat.
 func Decode(data []byte) (*State, error) {
-	if err := checkFormat(data); err != nil {
-		return nil, err
-	}
 	var s State
-	if err := json.Unmarshal(data, &s); err != nil {
-		return nil, err
+	if err := json.Unmarshal(data, &s); err != nil || s.Version != FormatVersion {
+		if bad := checkFormat(data); bad != nil { // why a newer format cannot be read matters less than that it is newer
+			return nil, bad
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
 	if s.Lineage == "" {
 		return nil, errors.New("it has no lineage")

@@ -44,9 +44,14 @@ func Plan(p *plan.Plan, o PlanOptions) string {
 			}
 		}
 	}
-	out.WriteString(Summary(p, o.Style) + "\n")
+	if len(shown) > 0 {
+		out.WriteString(Summary(p, o.Style) + "\n")
+	}
 	if len(outputs) > 0 {
-		out.WriteString("\nChanges to outputs:\n")
+		if len(shown) > 0 {
+			out.WriteString("\n")
+		}
+		out.WriteString("Changes to outputs:\n")
 		for _, name := range outputs {
 			oc := p.Outputs[name]
 			out.WriteString("  " + outputLine(name, oc, o.Style) + "\n")

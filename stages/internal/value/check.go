@@ -71,16 +71,8 @@ func checkPlanned(b *schema.Block, desired, planned cty.Value, path []string, ou
 // CheckApplied says how the object that Apply returned breaks the contract: it must be of the schema's type and wholly known, and every known
 // planned value must have come true, in whatever spelling. Both are unmarked. A planned null wants null.
 func CheckApplied(b *schema.Block, planned, applied cty.Value) []Broken {
-	if broken := checkType(b, applied); broken != nil {
+	if broken := CheckKnown(b, applied); broken != nil {
 		return broken
-	}
-	if !applied.IsWhollyKnown() {
-		_, at := nullUnknown(applied)
-		out := make([]Broken, 0, len(at))
-		for _, p := range at {
-			out = append(out, Broken{p, "is still unknown after apply"})
-		}
-		return out
 	}
 	if planned.IsNull() || applied.IsNull() {
 		if planned.IsNull() != applied.IsNull() {
@@ -90,6 +82,22 @@ func CheckApplied(b *schema.Block, planned, applied cty.Value) []Broken {
 	}
 	var out []Broken
 	checkApplied(b, planned, applied, nil, &out)
+	return out
+}
+
+// CheckKnown says how an object that was read breaks the contract: it must be of the schema's type, unmarked and wholly known. Null is fine.
+func CheckKnown(b *schema.Block, v cty.Value) []Broken {
+	if broken := checkType(b, v); broken != nil {
+		return broken
+	}
+	if v.IsWhollyKnown() {
+		return nil
+	}
+	_, at := nullUnknown(v)
+	out := make([]Broken, 0, len(at))
+	for _, p := range at {
+		out = append(out, Broken{p, "is still unknown after apply"})
+	}
 	return out
 }
 
@@ -171,11 +179,46 @@ func checkType(b *schema.Block, v cty.Value) []Broken {
 	if v.ContainsMarked() {
 		return []Broken{{What: "it returned marked values"}}
 	}
+	if conforms(b, v.Type()) {
+		return nil
+	}
 	var out []Broken
 	for _, err := range v.Type().TestConformance(b.ImpliedType()) {
 		out = append(out, Broken{What: "it returned an object of another type: " + err.Error()})
 	}
 	return out
+}
+
+// conforms says whether a type is surely that of the block: without making the block's own type, which each check of each instance would do again.
+func conforms(b *schema.Block, ty cty.Type) bool {
+	if !ty.IsObjectType() {
+		return false
+	}
+	have := ty.AttributeTypes()
+	if len(have) != len(b.Attributes)+len(b.Blocks) {
+		return false
+	}
+	for name, a := range b.Attributes {
+		t, ok := have[name]
+		if !ok || !t.Equals(a.Type) && a.Type != cty.DynamicPseudoType {
+			return false
+		}
+	}
+	for name, n := range b.Blocks {
+		t, ok := have[name]
+		switch {
+		case !ok:
+			return false
+		case n.Nesting == schema.List && t.IsListType(), n.Nesting == schema.Map && t.IsMapType():
+			t = t.ElementType()
+		case n.Nesting != schema.Single:
+			return false
+		}
+		if !conforms(&n.Block, t) {
+			return false
+		}
+	}
+	return true
 }
 
 func presence(v cty.Value) string {

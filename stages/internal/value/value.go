@@ -38,11 +38,21 @@ func Decode(raw json.RawMessage, ty cty.Type) (cty.Value, error) {
 	if len(raw) == 0 {
 		return cty.NullVal(ty), nil
 	}
+	v, ok := decodeFast(raw, ty)
+	if ok {
+		return v, nil
+	}
 	v, err := ctyjson.Unmarshal(raw, ty)
 	if err != nil {
 		return cty.NilVal, fmt.Errorf("decode value: %w", err)
 	}
 	return v, nil
+}
+
+// Unknowns lists where an unmarked value is unknown, sorted.
+func Unknowns(v cty.Value) [][]string {
+	_, at := nullUnknown(v)
+	return at
 }
 
 // nullUnknown replaces each unknown part of an unmarked value by null and says where.
