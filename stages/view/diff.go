@@ -111,7 +111,7 @@ func (b *body) member(depth int, p plan.Path, name string, width int, before, af
 	if b.unknown[key] {
 		text := "(known after apply)"
 		if before != nil && !empty(old) {
-			text = inline(old) + " -> " + text
+			text = b.inline(p, old) + " -> " + text
 		}
 		b.line(depth, symbol, label+text+note)
 		return
@@ -126,22 +126,50 @@ func (b *body) member(depth int, p plan.Path, name string, width int, before, af
 	nowList, nowIsL := now.([]any)
 	switch {
 	case symbol == " ":
-		b.line(depth, "", label+inline(now))
+		b.line(depth, "", label+b.inline(p, now))
 	case now == nil && !b.hasUnknown(p):
-		b.line(depth, symbol, label+inline(old)+" -> null"+note)
+		b.line(depth, symbol, label+b.inline(p, old)+" -> null"+note)
 	case (oldIs || nowIs) && (old == nil || oldIs) && (now == nil || nowIs) && len(oldMap)+len(nowMap) > 0:
 		b.line(depth, symbol, label+"{"+note)
 		b.object(depth+1, p, oldMap, nowMap, nil)
 		b.line(depth, "", "}")
-	case (oldIsL || nowIsL) && (old == nil || oldIsL) && (now == nil || nowIsL) && len(inline(old))+len(inline(now)) > 60:
+	case (oldIsL || nowIsL) && (old == nil || oldIsL) && (now == nil || nowIsL) && len(b.inline(p, old))+len(b.inline(p, now)) > 60:
 		b.line(depth, symbol, label+"["+note)
 		b.list(depth+1, p, oldList, nowList)
 		b.line(depth, "", "]")
 	case symbol == "+" && before == nil || old == nil:
-		b.line(depth, symbol, label+inline(now)+note)
+		b.line(depth, symbol, label+b.inline(p, now)+note)
 	default:
-		b.line(depth, symbol, label+inline(old)+" -> "+inline(now)+note)
+		b.line(depth, symbol, label+b.inline(p, old)+" -> "+b.inline(p, now)+note)
 	}
+}
+
+// inline writes a value on one line, without the sensitive parts below the path.
+func (b *body) inline(p plan.Path, v any) string { return inline(b.mask(p, v)) }
+
+// mask is the value with its sensitive parts hidden. What is masked may be printed and not compared: two secrets look the same.
+func (b *body) mask(p plan.Path, v any) any {
+	switch {
+	case b.sensitive[pathKey(p)]:
+		return hidden{}
+	case !under(b.sensitive, p):
+		return v
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k, e := range v {
+			out[k] = b.mask(append(slices.Clone(p), k), e)
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, e := range v {
+			out[i] = b.mask(append(slices.Clone(p), itoa(i)), e)
+		}
+		return out
+	}
+	return v
 }
 
 // plain takes the values of arguments of any type out of their JSON form, which says the type beside the value.
@@ -212,15 +240,11 @@ func (b *body) list(depth int, p plan.Path, old, now []any) {
 	}
 	element := func(symbol string, v any, at int) {
 		flush()
-		if b.sensitive[pathKey(append(slices.Clone(p), itoa(at)))] {
-			b.line(depth, symbol, "(sensitive value),")
-			return
-		}
-		if b.unknown[pathKey(append(slices.Clone(p), itoa(at)))] && symbol == "+" {
+		if b.unknown[pathKey(append(slices.Clone(p), itoa(at)))] && !b.sensitive[pathKey(append(slices.Clone(p), itoa(at)))] && symbol == "+" {
 			b.line(depth, symbol, "(known after apply),")
 			return
 		}
-		b.line(depth, symbol, inline(v)+",")
+		b.line(depth, symbol, b.inline(append(slices.Clone(p), itoa(at)), v)+",")
 	}
 	for _, k := range append(keep, [2]int{len(old), len(now)}) {
 		for ; i < k[0]; i++ {

@@ -26,11 +26,16 @@ func decode(raw json.RawMessage) any {
 	return v
 }
 
+// hidden stands where a value is not to be shown.
+type hidden struct{}
+
 // inline writes a value on one line as HCL would.
 func inline(v any) string {
 	switch v := v.(type) {
 	case nil:
 		return "null"
+	case hidden:
+		return "(sensitive value)"
 	case string:
 		return quoteHCL(v)
 	case json.Number:
