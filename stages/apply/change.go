@@ -20,6 +20,7 @@ import (
 type job struct {
 	step     plan.Step
 	typ      providers.Resource
+	schema   *schema.Resource
 	ty       cty.Type
 	op       state.Op
 	req      providers.ApplyRequest
@@ -73,7 +74,7 @@ func (r *runner) prepareChange(ctx context.Context, s plan.Step) (*job, hcl.Diag
 
 	r.describe(j.doubt, c)
 	var diags hcl.Diagnostics
-	if r.eval != nil && dependsOnConfig(&j.typ.Schema().Block, c.Unknown) {
+	if r.eval != nil && dependsOnConfig(&j.schema.Block, c.Unknown) {
 		var more [][]string
 		var evalDiags hcl.Diagnostics
 		more, evalDiags = r.fillIn(ctx, j)
@@ -93,12 +94,12 @@ func (r *runner) prepareChange(ctx context.Context, s plan.Step) (*job, hcl.Diag
 // newJob is the part that all steps have in common.
 func (r *runner) newJob(ctx context.Context, s plan.Step, op state.Op) (*job, error) {
 	typ := r.resources[s.Addr.Resource.Type]
-	sch := typ.Schema()
+	sch := r.schemas[s.Addr.Resource.Type]
 	host, err := r.host(ctx, s.Host)
 	if err != nil {
 		return nil, err
 	}
-	j := &job{step: s, typ: typ, ty: r.typeOf(&sch.Block), op: op, subject: r.rangeOf(s)}
+	j := &job{step: s, typ: typ, schema: sch, ty: r.types[&sch.Block], op: op, subject: r.rangeOf(s)}
 	r.mu.Lock()
 	j.prior = r.draft.Current(s.Addr)
 	r.mu.Unlock()
@@ -117,7 +118,7 @@ func (r *runner) newJob(ctx context.Context, s plan.Step, op state.Op) (*job, er
 
 // fillIn evaluates the configuration again, now that what it refers to is known, and asks the provider to plan what was unknown.
 func (r *runner) fillIn(ctx context.Context, j *job) (sensitive [][]string, diags hcl.Diagnostics) {
-	b := &j.typ.Schema().Block
+	b := &j.schema.Block
 	inst, diags := r.eval.Evaluate(j.step.Addr)
 	if diags.HasErrors() {
 		return nil, diags
@@ -225,7 +226,7 @@ func (r *runner) oneObject(j *job) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	for name, a := range j.typ.Schema().Block.Attributes {
+	for name, a := range j.schema.Block.Attributes {
 		old, now := j.req.Prior.GetAttr(name), now.GetAttr(name)
 		identifies := a.Cost == schema.Replace || a.Computed && !a.Volatile && !old.IsNull() && !now.IsNull()
 		if identifies && !value.Same(a, old, now) && !(old.IsNull() && now.IsNull()) {
@@ -290,7 +291,7 @@ func (r *runner) intend(j *job) error {
 func (r *runner) outcome(j *job, got cty.Value, err error) (state.Outcome, hcl.Diagnostics) {
 	out := state.Outcome{Step: j.step.ID, Op: j.op, Addr: j.step.Addr, Deposes: j.deposes && j.step.Host == "", Deposed: j.doubt.Deposed, DeposedAt: j.doubt.DeposedAt}
 	var diags hcl.Diagnostics
-	b := &j.typ.Schema().Block
+	b := &j.schema.Block
 	if err != nil {
 		out.Error = err.Error()
 		diags = r.failure(j, verbs[j.op].failed, err)
@@ -339,7 +340,7 @@ func (r *runner) notOfType(j *job, got cty.Value, err error) hcl.Diagnostics {
 	if err == nil {
 		return nil
 	}
-	return r.bug(j, value.CheckApplied(&j.typ.Schema().Block, got, got))
+	return r.bug(j, value.CheckApplied(&j.schema.Block, got, got))
 }
 
 // unchanged is what the state says after a failure that left things as they were, as far as the provider knows. nil: nothing is there.

@@ -17,7 +17,7 @@ func (r *runner) read(ctx context.Context, s plan.Step) hcl.Diagnostics {
 	if src == nil || r.eval == nil {
 		return r.failure(j, "cannot be read", errors.New("it is no data source of this configuration: a bug of Plumb"))
 	}
-	b := &src.Schema().Block
+	b := &r.sources[s.Addr.Resource.Type].Block
 	inst, diags := r.eval.Evaluate(s.Addr)
 	if diags.HasErrors() {
 		return diags

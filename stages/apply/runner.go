@@ -32,7 +32,8 @@ type runner struct {
 	dataDeps  map[string][]string             // what each data source depends on, by its static address
 	resources map[string]providers.Resource
 	data      map[string]providers.DataSource
-	schemas   map[string]*schema.Resource // of managed types
+	schemas   map[string]*schema.Resource // of managed types; asked for once, because a provider may make its schema anew each time
+	sources   map[string]*schema.Resource // of data sources
 	types     map[*schema.Block]cty.Type  // what the schemas imply
 	hosts     hosts
 	prior     *state.State
@@ -48,14 +49,6 @@ type runner struct {
 	eventMu sync.Mutex // Events are told one at a time
 }
 
-// typeOf is the type that the schema of a resource or data source implies: kept, because each step asks for it.
-func (r *runner) typeOf(b *schema.Block) cty.Type {
-	if ty, ok := r.types[b]; ok {
-		return ty
-	}
-	return b.ImpliedType() // a provider that makes its schema anew each time
-}
-
 type deposedKey struct {
 	addr addrs.Instance
 	at   uint64
@@ -68,7 +61,7 @@ func newRunner(ctx context.Context, in Input, prior *state.State, journal *state
 	r := &runner{
 		in: in, prior: prior, lineage: prior.Lineage, serial: prior.Serial, journal: journal,
 		steps: map[int]plan.Step{}, graph: &graph.Graph[int]{}, changes: map[addrs.Instance]*plan.Change{}, deposed: map[deposedKey]*plan.Change{}, dataDeps: map[string][]string{},
-		resources: map[string]providers.Resource{}, data: map[string]providers.DataSource{}, schemas: map[string]*schema.Resource{}, types: map[*schema.Block]cty.Type{},
+		resources: map[string]providers.Resource{}, data: map[string]providers.DataSource{}, schemas: map[string]*schema.Resource{}, sources: map[string]*schema.Resource{}, types: map[*schema.Block]cty.Type{},
 		draft: state.NewDraft(prior), values: map[addrs.Instance]cty.Value{}, running: map[int]time.Time{}, results: map[int]StepResult{},
 	}
 	r.hosts = hosts{open: in.OpenHost, entries: map[string]*hostEntry{}}
@@ -81,7 +74,7 @@ func newRunner(ctx context.Context, in Input, prior *state.State, journal *state
 	}
 	for _, d := range in.Providers.Data {
 		s := d.Schema()
-		r.data[s.Type], r.types[&s.Block] = d, s.Block.ImpliedType()
+		r.data[s.Type], r.sources[s.Type], r.types[&s.Block] = d, s, s.Block.ImpliedType()
 	}
 	for i := range in.Plan.Changes {
 		if c := &in.Plan.Changes[i]; c.Deposed {

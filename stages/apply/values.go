@@ -16,10 +16,7 @@ import (
 // schemaOf is the schema of an instance's type, managed or data; nil when there is none.
 func (r *runner) schemaOf(a addrs.Instance) *schema.Resource {
 	if a.Resource.Mode == addrs.Data {
-		if d := r.data[a.Resource.Type]; d != nil {
-			return d.Schema()
-		}
-		return nil
+		return r.sources[a.Resource.Type]
 	}
 	return r.schemas[a.Resource.Type]
 }
@@ -45,7 +42,7 @@ func (r *runner) resolve(a addrs.Instance) (cty.Value, hcl.Diagnostics) {
 
 // before is an instance's value when no step has changed it yet. mu is held.
 func (r *runner) before(a addrs.Instance, s *schema.Resource) (cty.Value, error) {
-	ty := r.typeOf(&s.Block)
+	ty := r.types[&s.Block]
 	if c := r.changes[a]; c != nil && len(c.After) > 0 {
 		v, err := planned(c, ty)
 		return value.Mark(v, paths(c.Sensitive)), err

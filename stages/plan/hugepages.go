@@ -82,6 +82,9 @@ func (h *hostClaims) checkPools(claims []claimed[providers.HugepageClaim], short
 			need += c.claim.Pages
 		}
 		s := h.supply(k)
+		if s.by == nil && h.vague {
+			continue // what provides them may be what is not known
+		}
 		if have := s.pages - min(s.pages, s.foreign); need > have {
 			short[k] = true
 			diags = append(diags, h.shortage(k, list, need, have, s))

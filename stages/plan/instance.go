@@ -65,14 +65,7 @@ func (ps *pass) recordedValue(a addrs.Instance) cty.Value {
 }
 
 func (p *planner) schemaOf(r addrs.Resource) *schema.Resource {
-	if r.Mode == addrs.Data {
-		if s := p.sources[r.Type]; s != nil {
-			return s.Schema()
-		}
-	} else if s := p.resources[r.Type]; s != nil {
-		return s.Schema()
-	}
-	return nil
+	return p.schemas[schemaKey{r.Mode, r.Type}]
 }
 
 // plan plans one configured instance, once.

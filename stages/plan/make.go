@@ -50,7 +50,7 @@ func newPlanner(ctx context.Context, in Input) *planner {
 	p := &planner{
 		ctx: ctx, in: in, opt: in.Options, hosts: in.Hosts, types: map[*schema.Block]cty.Type{}, badHosts: map[string]bool{},
 		resources: map[string]providers.Resource{}, sources: map[string]providers.DataSource{}, generators: map[string]providers.GeneratorType{},
-		lost: map[addrs.Instance]loss{},
+		schemas: map[schemaKey]*schema.Resource{}, lost: map[addrs.Instance]loss{},
 	}
 	if p.opt.Parallelism < 1 {
 		p.opt.Parallelism = 10
@@ -59,10 +59,12 @@ func newPlanner(ctx context.Context, in Input) *planner {
 		p.hosts = NewHosts(in.Set.OpenHost)
 	}
 	for _, r := range in.Set.Resources {
-		p.resources[r.Schema().Type] = r
+		s := r.Schema()
+		p.resources[s.Type], p.schemas[schemaKey{addrs.Managed, s.Type}] = r, s
 	}
 	for _, d := range in.Set.Data {
-		p.sources[d.Schema().Type] = d
+		s := d.Schema()
+		p.sources[s.Type], p.schemas[schemaKey{addrs.Data, s.Type}] = d, s
 	}
 	for _, g := range in.Set.Generators {
 		p.generators[g.Schema().Type] = g

@@ -26,6 +26,7 @@ type planner struct {
 	resources  map[string]providers.Resource
 	sources    map[string]providers.DataSource
 	generators map[string]providers.GeneratorType
+	schemas    map[schemaKey]*schema.Resource // asked for once: a provider may make its schema anew each time
 	types      map[*schema.Block]cty.Type
 
 	hosts       *Hosts
@@ -41,6 +42,12 @@ type planner struct {
 	mu       sync.Mutex // guards what follows
 	diags    hcl.Diagnostics
 	badHosts map[string]bool
+}
+
+// schemaKey names a resource type or data source.
+type schemaKey struct {
+	mode addrs.Mode
+	typ  string
 }
 
 // entry is an instance of the state, as recorded and as found.
@@ -187,7 +194,7 @@ func (p *planner) loadPrior() {
 				i.Addr, i.Addr.Resource.Type))
 			continue
 		}
-		sch := typ.Schema()
+		sch := p.schemaOf(i.Addr.Resource)
 		if i.SchemaVersion > sch.Version {
 			p.report(errorAt(nil, "State of a newer Plumb", "The state has %s with schema version %d; this Plumb knows versions up to %d. Use the Plumb that wrote it, or a newer one.",
 				i.Addr, i.SchemaVersion, sch.Version))
