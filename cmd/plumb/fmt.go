@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/hashicorp/hcl/v2"
 	"github.com/urfave/cli/v3"
 
 	"plumb/lang/format"
@@ -54,6 +55,8 @@ Exit status: 0 done, 1 error, 3 with -check when a file is not formatted.`,
 
 func (e *env) fmtAll(args []string, recursive, check bool) error {
 	unformatted := false
+	var bad hcl.Diagnostics
+	sources := map[string][]byte{}
 	for _, a := range args {
 		files, err := configFiles(e.path(a), recursive)
 		if err != nil {
@@ -66,8 +69,10 @@ func (e *env) fmtAll(args []string, recursive, check bool) error {
 			}
 			name := e.relative(f)
 			out, diags := format.Source(src, name)
-			if diags.HasErrors() {
-				return e.fail(diags, map[string][]byte{name: src})
+			if diags.HasErrors() { // the others are formatted all the same
+				bad = append(bad, diags...)
+				sources[name] = src
+				continue
 			}
 			if bytes.Equal(src, out) {
 				continue
@@ -85,6 +90,9 @@ func (e *env) fmtAll(args []string, recursive, check bool) error {
 				return err
 			}
 		}
+	}
+	if len(bad) > 0 {
+		return e.fail(bad, sources)
 	}
 	if check && unformatted {
 		return status(exitUnformatted)

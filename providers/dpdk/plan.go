@@ -11,6 +11,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"plumb/providers"
+	"plumb/providers/internal/hostkit"
 )
 
 // Plan knows the command line as soon as the arguments and the testbed are known, so that an update shows what will run; and finds what cannot work.
@@ -113,8 +114,7 @@ func hostProblems(ctx context.Context, h providers.Host, v cty.Value, create boo
 		return nil, err
 	}
 	if !f.Root {
-		out = append(out, providers.Problem{Host: h.Name(), Summary: "Not root",
-			Detail: fmt.Sprintf("Plumb does not run as root on %s. DPDK needs root for hugepages and devices: run it with sudo.", h.Name())})
+		out = append(out, hostkit.NotRoot(h.Name()))
 	}
 	if create {
 		ok, err := installed(ctx, h)

@@ -9,6 +9,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"plumb/providers"
+	"plumb/providers/internal/hostkit"
 )
 
 // Plan finds what cannot work on the host: no root, a size that the kernel does not offer, a node that is not there, more than a node has.
@@ -32,8 +33,7 @@ func (Hugepages) Plan(ctx context.Context, req providers.PlanRequest) (providers
 func problems(f *providers.Facts, host string, w want) []providers.Problem {
 	var out []providers.Problem
 	if !f.Root {
-		out = append(out, providers.Problem{Host: host, Summary: "Not root",
-			Detail: fmt.Sprintf("Plumb does not run as root on %s. Only root may set hugepages and mount hugetlbfs: run it with sudo.", host)})
+		out = append(out, hostkit.NotRoot(host))
 	}
 	if w.size == 0 {
 		return out

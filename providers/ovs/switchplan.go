@@ -10,6 +10,7 @@ import (
 
 	"plumb/lang/schema"
 	"plumb/providers"
+	"plumb/providers/internal/hostkit"
 )
 
 func (switchType) Plan(ctx context.Context, req providers.PlanRequest) (providers.PlanResult, error) {
@@ -34,8 +35,11 @@ func (switchType) Plan(ctx context.Context, req providers.PlanRequest) (provider
 		return res, err
 	}
 	if !facts.Root {
-		res.Problems = append(res.Problems, providers.Problem{Host: name, Summary: "Not root on " + name,
-			Detail: fmt.Sprintf("Open vSwitch on %s can be managed by root only. Run plumb as root, connect as root, or allow sudo without a password.", name)})
+		b, err := s.installed(ctx)
+		if err != nil {
+			return res, err
+		}
+		res.Problems = append(append(res.Problems, hostkit.NotRoot(name)), lacking(name, b, dpdk)...)
 		return res, nil
 	}
 	w, err := s.look(ctx)
@@ -49,14 +53,9 @@ func (switchType) Plan(ctx context.Context, req providers.PlanRequest) (provider
 			return res, err
 		}
 		version = b.ovs
-		switch {
-		case b.ovs == "" && dpdk.IsNull():
-			res.Problems = append(res.Problems, missing(name, "ovs-vswitchd", "openvswitch-switch", at()))
-		case !dpdk.IsNull() && !b.withDPDK():
-			res.Problems = append(res.Problems, missing(name, "ovs-vswitchd with DPDK", "openvswitch-switch-dpdk", at("dpdk")))
-		}
+		res.Problems = append(res.Problems, lacking(name, b, dpdk)...)
 	}
-	res.Problems = append(res.Problems, tooOld(req.Desired, version, name)...)
+	res.Problems = append(append(res.Problems, tooOld(req.Desired, version, name)...), unlimited(dpdk, name)...)
 	set, remove := configChange(w.root.otherConfig, switchKeys(req.Prior), switchKeys(req.Desired), nil)
 	switch {
 	case !w.daemon:
@@ -74,6 +73,28 @@ func (switchType) Plan(ctx context.Context, req providers.PlanRequest) (provider
 		res.Planned = cty.ObjectVal(attrs)
 	}
 	return res, nil
+}
+
+// unlimited warns of what the arithmetic of hugepages cannot hold: without dpdk-socket-limit, whose default became "no limit" with OVS 2.17,
+// socket_mem is only what OVS starts with.
+func unlimited(dpdk cty.Value, host string) []providers.Problem {
+	if dpdk.IsNull() || dpdk.GetAttr("socket_mem").IsNull() || !dpdk.GetAttr("socket_limit").IsNull() {
+		return nil
+	}
+	return []providers.Problem{{Warning: true, Path: at("dpdk", "socket_mem"), Summary: "Open vSwitch may take more hugepages than socket_mem",
+		Detail: "When ports come up it takes what is free for packet buffers: 262,144 of them for each MTU and node, 788 MB at MTU 1500. What starts later on " + host +
+			" may then find too few. Set socket_limit to the same as socket_mem to hold it there."}}
+}
+
+// lacking says which package has to be installed.
+func lacking(host string, b *build, dpdk cty.Value) []providers.Problem {
+	switch {
+	case b.ovs == "" && dpdk.IsNull():
+		return []providers.Problem{missing(host, "ovs-vswitchd", "openvswitch-switch", at())}
+	case !dpdk.IsNull() && !b.withDPDK():
+		return []providers.Problem{missing(host, "ovs-vswitchd with DPDK", "openvswitch-switch-dpdk", at("dpdk"))}
+	}
+	return nil
 }
 
 func missing(host, what, pkg string, path cty.Path) providers.Problem {

@@ -8,7 +8,8 @@ resource "host_hugepages" "dut" {
 
 resource "ovs_switch" "dut" {
   dpdk {
-    pmd_cores  = "7-8"
-    socket_mem = [512]
+    pmd_cores    = "7-8"
+    socket_mem   = [512]
+    socket_limit = [512]
   }
 }

@@ -3,6 +3,7 @@ host "dut" {}
 
 resource "ovs_switch" "dut" {
   dpdk {
-    socket_mem = [512, 512]
+    socket_mem   = [512, 512]
+    socket_limit = [512, 512]
   }
 }

@@ -8,6 +8,7 @@ resource "host_hugepages" "dut" {
 
 resource "ovs_switch" "dut" {
   dpdk {
-    socket_mem = [1024]
+    socket_mem   = [1024]
+    socket_limit = [1024]
   }
 }

@@ -8,9 +8,10 @@ resource "host_hugepages" "dut" {
 
 resource "ovs_switch" "dut" {
   dpdk {
-    socket_mem = [512]
-    lcores     = "0"
-    pmd_cores  = "1,2"
+    socket_mem   = [512]
+    socket_limit = [512]
+    lcores       = "0"
+    pmd_cores    = "1,2"
   }
 }
 
