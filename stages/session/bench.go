@@ -1,9 +1,7 @@
 package session
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -229,32 +227,4 @@ func (r recorder) change(f func([]state.OpenGenerator) []state.OpenGenerator) er
 	st := *r.as.State
 	st.Generators = f(st.Generators)
 	return r.as.Save(&st)
-}
-
-// publicSources are the files of the configuration without the defaults of sensitive variables.
-func (s *Session) publicSources() map[string][]byte {
-	var secrets [][]byte
-	for _, v := range s.Config.Root.Variables {
-		if !v.Sensitive || v.Default == cty.NilVal || v.Default.IsNull() {
-			continue
-		}
-		_ = cty.Walk(v.Default, func(_ cty.Path, e cty.Value) (bool, error) {
-			if e.Type() == cty.String && e.IsKnown() && !e.IsNull() && e.AsString() != "" {
-				quoted, _ := json.Marshal(e.AsString())
-				secrets = append(secrets, quoted[1:len(quoted)-1])
-			}
-			return true, nil
-		})
-	}
-	out := make(map[string][]byte, len(s.Config.Sources))
-	for name, src := range s.Config.Sources {
-		for _, secret := range secrets {
-			src = bytes.ReplaceAll(src, secret, []byte("(sensitive value)"))
-		}
-		if rel, err := filepath.Rel(s.Dir, name); err == nil {
-			name = rel
-		}
-		out[name] = src
-	}
-	return out
 }
