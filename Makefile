@@ -35,7 +35,7 @@ lint: ## gofmt, go vet, staticcheck, import rules
 
 fmt: ## format Go and HCL files
 	gofmt -w $$(git ls-files '*.go')
-	go run ./cmd/plumb fmt -recursive examples/quickstart
+	for d in modules examples/quickstart examples/module-pvp; do go run ./cmd/plumb fmt -recursive $$d; done
 
 bench: ## Go benchmarks: plan, no-op plan, apply, destroy of 4,000 resources, and the parsers
 	go test -run '^$$' -bench . -benchmem ./...
