@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"plumb/stages/internal/durable"
 )
 
 // Names inside a results folder. Reports that stages/report writes lie beside them and are not in the manifest: they can be made
@@ -111,19 +113,8 @@ func writeFile(path string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(f.Name()) // after the rename there is nothing to remove
 	_, err = f.Write(data)
-	if err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(f.Name(), path); err != nil {
-		return err
-	}
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
+	return durable.Replace(f, path, 0o644, err, nil)
 }
 
 // Load reads a results folder and verifies every file of its manifest.

@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/agext/levenshtein"
@@ -236,9 +237,9 @@ func ranges(n []int) string {
 			j++
 		}
 		if i == j {
-			out = append(out, itoa(n[i]))
+			out = append(out, strconv.Itoa(n[i]))
 		} else {
-			out = append(out, itoa(n[i])+"-"+itoa(n[j]))
+			out = append(out, strconv.Itoa(n[i])+"-"+strconv.Itoa(n[j]))
 		}
 		i = j + 1
 	}

@@ -2,15 +2,12 @@ package plan
 
 import (
 	"slices"
-	"strconv"
 
 	"github.com/zclconf/go-cty/cty"
 
 	"plumb/lang/schema"
 	"plumb/stages/internal/value"
 )
-
-func itoa(n int) string { return strconv.Itoa(n) }
 
 // diff lists the paths at which two objects differ, sorted, each with the cost of that change. Values are unmarked; either may be
 // null, and then nothing is listed: a create or delete changes no attribute. What is unknown in after differs from everything. desired is the configuration: a
@@ -97,7 +94,7 @@ func diffBlocks(n *schema.NestedBlock, before, after, desired cty.Value, path Pa
 			continue
 		}
 		for key := range v.Elements() {
-			keys[keyOf(key)] = true
+			keys[value.KeyText(key)] = true
 		}
 	}
 	ty := after.Type().ElementType()
@@ -161,13 +158,6 @@ func element(v cty.Value, key string, ty cty.Type) cty.Value {
 		return e
 	}
 	return cty.NullVal(ty)
-}
-
-func keyOf(key cty.Value) string {
-	if key.Type() == cty.String {
-		return key.AsString()
-	}
-	return key.AsBigFloat().Text('f', -1)
 }
 
 func below(p Path, name string) Path {

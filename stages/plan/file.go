@@ -12,6 +12,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
+	"plumb/stages/internal/durable"
 	"plumb/stages/internal/value"
 	"plumb/stages/state"
 )
@@ -57,13 +58,8 @@ func Save(path string, s Saved) error {
 	if err != nil {
 		return fmt.Errorf("save plan: %w", err)
 	}
-	defer os.Remove(tmp.Name()) // nothing to remove once it is renamed
 	z := gzip.NewWriter(tmp)
-	err = errors.Join(json.NewEncoder(z).Encode(f), z.Close(), tmp.Sync(), tmp.Close())
-	if err == nil {
-		err = os.Rename(tmp.Name(), path)
-	}
-	if err != nil {
+	if err := durable.Replace(tmp, path, 0o600, errors.Join(json.NewEncoder(z).Encode(f), z.Close()), nil); err != nil {
 		return fmt.Errorf("save plan: %w", err)
 	}
 	return nil

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
@@ -34,7 +35,7 @@ func steps(tr hcl.Traversal) []string {
 		case hcl.TraverseAttr:
 			out = append(out, s.Name)
 		case hcl.TraverseIndex:
-			out = append(out, keyOf(s.Key))
+			out = append(out, value.KeyText(s.Key))
 		}
 	}
 	return out
@@ -75,7 +76,7 @@ func ignoreAt(desired, prior cty.Value, path []string) cty.Value {
 	case ty.IsListType() && is && was:
 		l := desired.AsValueSlice()
 		for i := range l {
-			if itoa(i) == path[0] {
+			if strconv.Itoa(i) == path[0] {
 				l[i] = ignoreAt(want, have, path[1:])
 			}
 		}

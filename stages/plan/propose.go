@@ -2,6 +2,7 @@ package plan
 
 import (
 	"github.com/zclconf/go-cty/cty"
+	"strconv"
 
 	"plumb/lang/schema"
 	"plumb/stages/internal/value"
@@ -67,7 +68,7 @@ func proposeBlocks(n *schema.NestedBlock, prior, desired cty.Value, recheck bool
 	}
 	l := desired.AsValueSlice()
 	for i, want := range l {
-		l[i] = one(itoa(i), want)
+		l[i] = one(strconv.Itoa(i), want)
 	}
 	return cty.ListVal(l)
 }
@@ -120,7 +121,7 @@ func unsettleEach(n *schema.NestedBlock, desired, planned cty.Value) cty.Value {
 	}
 	l := planned.AsValueSlice()
 	for i, v := range l {
-		l[i] = one(itoa(i), v)
+		l[i] = one(strconv.Itoa(i), v)
 	}
 	return cty.ListVal(l)
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"plumb/stages/internal/durable"
 )
 
 // Journal records what a run is about to do and has done, beside the state file, so that a killed run is not forgotten. Records
@@ -44,7 +46,7 @@ func (s *Store) StartJournal(b Begin) (*Journal, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start journal: %w", err)
 	}
-	if err := syncDir(filepath.Dir(s.JournalPath())); err != nil {
+	if err := durable.SyncDir(filepath.Dir(s.JournalPath())); err != nil {
 		f.Close()
 		return nil, fmt.Errorf("start journal: %w", err)
 	}

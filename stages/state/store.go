@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"plumb/stages/internal/durable"
 )
 
 // DefaultPath of the state file, in the root module's folder.
@@ -223,7 +225,7 @@ func (s *Store) RemoveJournal() error {
 		return fmt.Errorf("remove journal: %w", err)
 	}
 	s.point("after the journal is removed")
-	if err := syncDir(filepath.Dir(s.JournalPath())); err != nil {
+	if err := durable.SyncDir(filepath.Dir(s.JournalPath())); err != nil {
 		return fmt.Errorf("remove journal: %w", err)
 	}
 	return nil

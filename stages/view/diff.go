@@ -3,6 +3,7 @@ package view
 import (
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/zclconf/go-cty/cty"
@@ -165,7 +166,7 @@ func (b *body) mask(p plan.Path, v any) any {
 	case []any:
 		out := make([]any, len(v))
 		for i, e := range v {
-			out[i] = b.mask(append(slices.Clone(p), itoa(i)), e)
+			out[i] = b.mask(append(slices.Clone(p), strconv.Itoa(i)), e)
 		}
 		return out
 	}
@@ -211,7 +212,7 @@ func (b *body) blocks(depth int, p plan.Path, name, symbol string, old, now any,
 		ol, _ := old.([]any)
 		nl, _ := now.([]any)
 		for i := range max(len(ol), len(nl)) {
-			q := append(slices.Clone(p), itoa(i))
+			q := append(slices.Clone(p), strconv.Itoa(i))
 			if o, n := at(ol, i), at(nl, i); b.changed(q, o, n) || b.verbose {
 				one(q, "", o, n)
 			}
@@ -240,11 +241,11 @@ func (b *body) list(depth int, p plan.Path, old, now []any) {
 	}
 	element := func(symbol string, v any, at int) {
 		flush()
-		if b.unknown[pathKey(append(slices.Clone(p), itoa(at)))] && !b.sensitive[pathKey(append(slices.Clone(p), itoa(at)))] && symbol == "+" {
+		if b.unknown[pathKey(append(slices.Clone(p), strconv.Itoa(at)))] && !b.sensitive[pathKey(append(slices.Clone(p), strconv.Itoa(at)))] && symbol == "+" {
 			b.line(depth, symbol, "(known after apply),")
 			return
 		}
-		b.line(depth, symbol, b.inline(append(slices.Clone(p), itoa(at)), v)+",")
+		b.line(depth, symbol, b.inline(append(slices.Clone(p), strconv.Itoa(at)), v)+",")
 	}
 	for _, k := range append(keep, [2]int{len(old), len(now)}) {
 		for ; i < k[0]; i++ {

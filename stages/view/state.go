@@ -3,6 +3,7 @@ package view
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"plumb/lang/schema"
@@ -144,7 +145,7 @@ func blank(v any, path []string) any {
 		}
 	case []any:
 		for i := range v {
-			if itoa(i) == path[0] {
+			if strconv.Itoa(i) == path[0] {
 				v[i] = blank(v[i], path[1:])
 			}
 		}

@@ -3,7 +3,10 @@
 // people never disagree.
 package view
 
-import "strings"
+import (
+	"strconv"
+	"strings"
+)
 
 // Style says how text is dressed. The zero Style is plain.
 type Style struct{ Color bool }
@@ -31,7 +34,7 @@ func plural(n int, one string) string {
 	if n == 1 {
 		return "1 " + one
 	}
-	return itoa(n) + " " + one + "s"
+	return strconv.Itoa(n) + " " + one + "s"
 }
 
 func indent(n int) string { return strings.Repeat(" ", max(n, 0)) }

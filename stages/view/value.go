@@ -9,8 +9,6 @@ import (
 	"strings"
 )
 
-func itoa(n int) string { return strconv.Itoa(n) }
-
 // decode reads a JSON document for rendering: numbers keep their spelling. Nothing, or what cannot be read, is nil: a view
 // never fails.
 func decode(raw json.RawMessage) any {

@@ -129,7 +129,7 @@ func fits(a *schema.Attribute, want, got cty.Value) bool {
 	}
 	plain := &schema.Attribute{}
 	for key, w := range want.Elements() {
-		g, ok := At(got, []string{keyText(key)})
+		g, ok := At(got, []string{KeyText(key)})
 		if !ok || !fits(plain, w, g) {
 			return false
 		}
@@ -159,7 +159,7 @@ func eachPair(n *schema.NestedBlock, want, got cty.Value, path []string, differ 
 		return
 	}
 	for key, w := range want.Elements() {
-		step := keyText(key)
+		step := KeyText(key)
 		g, ok := At(got, []string{step})
 		switch {
 		case !ok || !w.IsKnown() || !g.IsKnown() || w.IsNull() || g.IsNull():

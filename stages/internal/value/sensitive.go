@@ -118,12 +118,13 @@ func schemaSensitive(b *schema.Block, v cty.Value, path []string, at *[][]string
 			continue
 		}
 		for key, e := range part.Elements() {
-			schemaSensitive(&n.Block, e, append(append(clonePath(path), name), keyText(key)), at)
+			schemaSensitive(&n.Block, e, append(append(clonePath(path), name), KeyText(key)), at)
 		}
 	}
 }
 
-func keyText(key cty.Value) string {
+// KeyText is the key of an element as a path has it.
+func KeyText(key cty.Value) string {
 	if key.Type() == cty.String {
 		return key.AsString()
 	}
