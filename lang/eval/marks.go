@@ -28,17 +28,7 @@ func (e *Evaluator) mark(v cty.Value, info *blockInfo) cty.Value {
 }
 
 func hasSensitive(b *schema.Block) bool {
-	for _, a := range b.Attributes {
-		if a.Sensitive {
-			return true
-		}
-	}
-	for _, n := range b.Blocks {
-		if hasSensitive(&n.Block) {
-			return true
-		}
-	}
-	return false
+	return b.Any(func(a *schema.Attribute) bool { return a.Sensitive })
 }
 
 // unknownComputed makes the computed attributes that the configuration left null unknown: what is known of an object before

@@ -189,3 +189,18 @@ func (b *Block) ImpliedType() cty.Type {
 	}
 	return cty.Object(t)
 }
+
+// Any says whether something holds for an attribute of the block or of one within it.
+func (b *Block) Any(holds func(*Attribute) bool) bool {
+	for _, a := range b.Attributes {
+		if holds(a) {
+			return true
+		}
+	}
+	for _, n := range b.Blocks {
+		if n.Block.Any(holds) {
+			return true
+		}
+	}
+	return false
+}

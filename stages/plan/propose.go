@@ -52,23 +52,27 @@ func proposeBlocks(n *schema.NestedBlock, prior, desired cty.Value, recheck bool
 		return desired
 	}
 	ty := desired.Type().ElementType()
-	one := func(key string, want cty.Value) cty.Value {
+	return eachBlock(n, desired, func(key string, want cty.Value) cty.Value {
 		have, ok := value.At(prior, []string{key})
 		if !ok {
 			have = cty.NullVal(ty)
 		}
 		return propose(&n.Block, have, want, recheck)
-	}
+	})
+}
+
+// eachBlock replaces the objects of a list or map of blocks, which is not empty.
+func eachBlock(n *schema.NestedBlock, v cty.Value, one func(key string, v cty.Value) cty.Value) cty.Value {
 	if n.Nesting == schema.Map {
-		m := desired.AsValueMap()
-		for key, want := range m {
-			m[key] = one(key, want)
+		m := v.AsValueMap()
+		for key, e := range m {
+			m[key] = one(key, e)
 		}
 		return cty.MapVal(m)
 	}
-	l := desired.AsValueSlice()
-	for i, want := range l {
-		l[i] = one(strconv.Itoa(i), want)
+	l := v.AsValueSlice()
+	for i, e := range l {
+		l[i] = one(strconv.Itoa(i), e)
 	}
 	return cty.ListVal(l)
 }
@@ -106,38 +110,16 @@ func unsettleEach(n *schema.NestedBlock, desired, planned cty.Value) cty.Value {
 	if !planned.IsKnown() || planned.IsNull() || planned.LengthInt() == 0 {
 		return planned
 	}
-	one := func(key string, v cty.Value) cty.Value {
+	return eachBlock(n, planned, func(key string, v cty.Value) cty.Value {
 		if want, ok := value.At(desired, []string{key}); ok {
 			return unsettle(&n.Block, want, v)
 		}
 		return v
-	}
-	if n.Nesting == schema.Map {
-		m := planned.AsValueMap()
-		for key, v := range m {
-			m[key] = one(key, v)
-		}
-		return cty.MapVal(m)
-	}
-	l := planned.AsValueSlice()
-	for i, v := range l {
-		l[i] = one(strconv.Itoa(i), v)
-	}
-	return cty.ListVal(l)
+	})
 }
 
 func hasVolatile(b *schema.Block) bool {
-	for _, a := range b.Attributes {
-		if a.Volatile {
-			return true
-		}
-	}
-	for _, n := range b.Blocks {
-		if hasVolatile(&n.Block) {
-			return true
-		}
-	}
-	return false
+	return b.Any(func(a *schema.Attribute) bool { return a.Volatile })
 }
 
 // keepSpelling is current with the spelling of recorded wherever the two mean the same.

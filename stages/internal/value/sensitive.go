@@ -86,17 +86,7 @@ func SchemaSensitive(b *schema.Block, v cty.Value) [][]string {
 }
 
 func hasSensitive(b *schema.Block) bool {
-	for _, a := range b.Attributes {
-		if a.Sensitive {
-			return true
-		}
-	}
-	for _, n := range b.Blocks {
-		if hasSensitive(&n.Block) {
-			return true
-		}
-	}
-	return false
+	return b.Any(func(a *schema.Attribute) bool { return a.Sensitive })
 }
 
 func schemaSensitive(b *schema.Block, v cty.Value, path []string, at *[][]string) {
