@@ -65,6 +65,9 @@ func (e *env) mayAsk(c *cli.Command) error {
 
 // converge plans, asks, applies and measures.
 func (w *work) converge(args session.PlanArgs) error {
+	if err := w.sweep(); err != nil {
+		return err
+	}
 	res, err := w.plan(args)
 	if err != nil {
 		return err
@@ -116,6 +119,9 @@ func (e *env) applySaved(c *cli.Command, vars *[]config.ValueArg) error {
 	hosts := plan.NewHosts(w.s.Providers.OpenHost)
 	err = w.apply(p, hosts)
 	hosts.Close()
+	if err == nil {
+		err = w.sweep()
+	}
 	if err == nil {
 		w.showOutputs()
 	}

@@ -109,11 +109,14 @@ func errorDiags(summary string, err error) hcl.Diagnostics {
 	return hcl.Diagnostics{{Severity: hcl.DiagError, Summary: summary, Detail: sentence(err.Error())}}
 }
 
+// sentence makes an error's text a sentence. A first word that is a name (benchmark.p2p, ovs-vswitchd) keeps its case.
 func sentence(s string) string {
 	if s == "" {
 		return s
 	}
-	s = strings.ToUpper(s[:1]) + s[1:]
+	if first, _, _ := strings.Cut(s, " "); !strings.ContainsAny(strings.TrimSuffix(first, ":"), "._-/") {
+		s = strings.ToUpper(s[:1]) + s[1:]
+	}
 	if !strings.ContainsAny(s[len(s)-1:], ".!?\n") {
 		s += "."
 	}

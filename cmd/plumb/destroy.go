@@ -46,10 +46,10 @@ Exit status: 0 done, 1 error, 130 interrupted.`,
 
 // destroy plans the destruction, asks, and does it.
 func (w *work) destroy(args session.PlanArgs, approved bool) error {
+	if err := w.sweep(); err != nil {
+		return err
+	}
 	if w.as.Absent || len(w.as.State.Instances) == 0 {
-		if err := w.s.SweepAll(w.soft, w.as); err != nil {
-			return w.p.show(w.s, errorDiags("A generator of an earlier run cannot be ended", err))
-		}
 		w.p.text("Nothing to destroy.\n")
 		return nil
 	}

@@ -293,3 +293,57 @@ func TestRealQuickstart(t *testing.T) {
 		t.Errorf("report prints:\n%s", out)
 	}
 }
+
+// TestRealBenchKilled kills a plumb that measures: the generator that it leaves is ended by the next bench, apply or destroy.
+func TestRealBenchKilled(t *testing.T) {
+	src, err := os.ReadFile("../../examples/quickstart/main.plumb.hcl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := realBed(t, string(src))
+	b.must("apply", "-auto-approve", "-skip-bench")
+	left := func() int {
+		dirs, err := filepath.Glob("/run/plumb/*/generator/*/pid")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(dirs)
+	}
+	for _, next := range [][]string{{"bench", "-var", "frame_sizes=[64]", "p2p"}, {"apply", "-auto-approve", "-skip-bench"}, {"destroy", "-auto-approve"}} {
+		b.killWhen("warm-up", "bench", "-var", "frame_sizes=[64]", "p2p")
+		if n := left(); n != 2 {
+			t.Fatalf("%d processes of the generator are left, want 2", n)
+		}
+		b.must(next...)
+		if n := left(); n != 0 {
+			t.Errorf("after %v %d processes of the generator are left", next, n)
+		}
+	}
+}
+
+// killWhen runs a plumb and kills it when its output says something.
+func (b *bed) killWhen(says string, args ...string) {
+	b.t.Helper()
+	job, err := json.Marshal(victim{Dir: b.dir, Host: b.host, Args: args})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), crashEnv+"="+string(job))
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		b.t.Fatal(err)
+	}
+	lines, said := bufio.NewScanner(out), false
+	for !said && lines.Scan() {
+		said = strings.Contains(lines.Text(), says)
+	}
+	cmd.Process.Kill()
+	cmd.Wait()
+	if !said {
+		b.t.Fatalf("plumb %v ended without saying %q", args, says)
+	}
+}

@@ -70,9 +70,6 @@ func (w *work) end() {
 
 // apply runs a plan, says what it came to, and returns an error when it is not complete; everything has been said then.
 func (w *work) apply(p *plan.Plan, hosts *plan.Hosts) error {
-	if err := w.s.SweepAll(w.soft, w.as); err != nil {
-		return w.p.show(w.s, errorDiags("A generator of an earlier run cannot be ended", err))
-	}
 	ticker := time.NewTicker(apply.HeartbeatAfter)
 	defer ticker.Stop()
 	var events apply.Events = view.NewProgress(w.p.stdout, w.p.style())
@@ -110,6 +107,15 @@ func (w *work) apply(p *plan.Plan, hosts *plan.Hosts) error {
 		return status(exitInterrupted)
 	}
 	return failed
+}
+
+// sweep ends what generators an earlier run has left when it was killed. It writes the state, so that it comes before a plan is made, or after a
+// saved one was applied.
+func (w *work) sweep() error {
+	if err := w.s.SweepAll(w.soft, w.as); err != nil {
+		return w.p.show(w.s, errorDiags("A generator of an earlier run cannot be ended", err))
+	}
+	return nil
 }
 
 func (w *work) showOutputs() {
