@@ -140,11 +140,13 @@ type CoreClaim struct {
 	Path    cty.Path
 }
 
-// HugepageClaim takes (or grants) hugepages of one size in bytes on one NUMA node; Node -1: any node.
+// HugepageClaim takes (or grants) hugepages of one size in bytes on one NUMA node; Node -1: any node. A claim with Size 0 takes Bytes from
+// whichever size the host provides, as DPDK does, rounded up to whole pages; Pages is then not used.
 type HugepageClaim struct {
 	Size  uint64
 	Node  int
 	Pages uint64
+	Bytes uint64
 	What  string // for the arithmetic: "socket-mem 512 MB"
 	Path  cty.Path
 }

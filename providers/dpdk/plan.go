@@ -214,9 +214,6 @@ func (t *Testpmd) Claims(_ context.Context, _ providers.Host, planned cty.Value)
 	return c, nil
 }
 
-// hugepage is the size that DPDK takes its memory from where both are offered and mounted.
-const hugepage = 2 << 20
-
 // resourceClaims are cores and memory of one process.
 func resourceClaims(s spec, who string, shared bool) providers.Claims {
 	var c providers.Claims
@@ -228,7 +225,7 @@ func resourceClaims(s spec, who string, shared bool) providers.Claims {
 	}
 	for node, mb := range s.memory {
 		if mb > 0 {
-			c.Hugepages = append(c.Hugepages, providers.HugepageClaim{Size: hugepage, Node: node, Pages: uint64(mb+1) / 2,
+			c.Hugepages = append(c.Hugepages, providers.HugepageClaim{Node: node, Bytes: uint64(mb) << 20,
 				What: fmt.Sprintf("%s memory %d MB", who, mb), Path: cty.GetAttrPath("memory").IndexInt(node)})
 		}
 	}

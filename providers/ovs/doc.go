@@ -16,18 +16,17 @@ func Resources() []providers.Resource {
 
 // Files and folders of a Debian or Ubuntu installation, and of a build with the same prefix.
 const (
-	runDir      = "/var/run/openvswitch"
-	dbSocket    = runDir + "/db.sock"
-	dbFile      = "/etc/openvswitch/conf.db"
-	dbSchema    = "/usr/share/openvswitch/vswitch.ovsschema"
-	logDir      = "/var/log/openvswitch"
-	daemonLog   = logDir + "/ovs-vswitchd.log"
-	daemon      = "/usr/sbin/ovs-vswitchd"
-	serverPid   = runDir + "/ovsdb-server.pid"
-	daemonPid   = runDir + "/ovs-vswitchd.pid"
-	vhostDir    = "/run/plumb/vhost"
-	keyTestbed  = "plumb-testbed"
-	keyAddress  = "plumb-address"
-	keyRestart  = "plumb-restart-pending"
-	defaultPage = 2 << 20
+	runDir     = "/var/run/openvswitch"
+	dbSocket   = runDir + "/db.sock"
+	dbFile     = "/etc/openvswitch/conf.db"
+	dbSchema   = "/usr/share/openvswitch/vswitch.ovsschema"
+	logDir     = "/var/log/openvswitch"
+	daemonLog  = logDir + "/ovs-vswitchd.log"
+	daemon     = "/usr/sbin/ovs-vswitchd"
+	serverPid  = runDir + "/ovsdb-server.pid"
+	daemonPid  = runDir + "/ovs-vswitchd.pid"
+	vhostDir   = "/run/plumb/vhost"
+	keyTestbed = "plumb-testbed"
+	keyAddress = "plumb-address"
+	keyRestart = "plumb-restart-pending"
 )

@@ -272,12 +272,19 @@ func TestFlowProblems(t *testing.T) {
 }
 
 func TestClaims(t *testing.T) {
-	c, err := switchType{}.Claims(t.Context(), nil, desired(&switchSchema().Block, attrs{"dpdk": dpdkBlock(attrs{"pmd_cores": str("1,15"), "lcores": str("2"), "socket_mem": nums(512, 3)})}))
+	c, err := switchType{}.Claims(t.Context(), nil, desired(&switchSchema().Block, attrs{"dpdk": dpdkBlock(attrs{"pmd_cores": str("1,15"), "lcores": str("2"), "socket_mem": nums(512, 3), "hugepage_size": str("2M")})}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(c.Cores) != 2 || !c.Cores[0].Polling || c.Cores[1].Polling || len(c.Hugepages) != 2 || c.Hugepages[0].Pages != 256 || c.Hugepages[1].Pages != 2 || c.Hugepages[1].Node != 1 {
 		t.Errorf("%+v", c)
+	}
+	c, err = switchType{}.Claims(t.Context(), nil, desired(&switchSchema().Block, attrs{"dpdk": dpdkBlock(attrs{"socket_mem": nums(512)})}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(c.Hugepages) != 1 || c.Hugepages[0].Size != 0 || c.Hugepages[0].Bytes != 512<<20 {
+		t.Errorf("%+v is not 512 MB of any size", c.Hugepages)
 	}
 	c, err = portType{}.Claims(t.Context(), nil, desired(&portType{}.Schema().Block, attrs{"bridge": str("br0"), "name": str("v0"), "type": str(clientType), "ofport": num(3), "vhost_server_path": str("/s")}))
 	if err != nil {

@@ -177,18 +177,19 @@ func (switchType) Claims(ctx context.Context, host providers.Host, planned cty.V
 		}
 	}
 	slices.SortFunc(c.Cores, func(a, b providers.CoreClaim) int { return strings.Compare(a.Use, b.Use) })
-	size, err := pageSize(ctx, host, text(d, "hugepage_size"))
-	if err != nil {
-		return c, err
-	}
+	size := pageSize(text(d, "hugepage_size"))
 	claim := func(mb int64, node int, attr string) {
 		path := at("dpdk", attr)
 		if node >= 0 {
 			path = append(path, cty.IndexStep{Key: cty.NumberIntVal(int64(node))})
 		}
-		if bytes := uint64(mb) << 20; mb > 0 {
-			c.Hugepages = append(c.Hugepages, providers.HugepageClaim{Size: size, Node: node, Pages: (bytes + size - 1) / size,
-				What: fmt.Sprintf("%s %d MB", strings.ReplaceAll(attr, "_", "-"), mb), Path: path})
+		if mb > 0 {
+			h := providers.HugepageClaim{Size: size, Node: node, Bytes: uint64(mb) << 20,
+				What: fmt.Sprintf("%s %d MB", strings.ReplaceAll(attr, "_", "-"), mb), Path: path}
+			if size > 0 {
+				h.Pages = (h.Bytes + size - 1) / size
+			}
+			c.Hugepages = append(c.Hugepages, h)
 		}
 	}
 	for node, mb := range ints(d, "socket_mem") {
@@ -200,28 +201,7 @@ func (switchType) Claims(ctx context.Context, host providers.Host, planned cty.V
 	return c, nil
 }
 
-// pageSize is the size that the host has pages of, the larger of two; 2 MB when there are none yet.
-func pageSize(ctx context.Context, host providers.Host, said string) (uint64, error) {
-	switch said {
-	case "2M":
-		return 2 << 20, nil
-	case "1G":
-		return 1 << 30, nil
-	}
-	size := uint64(defaultPage)
-	if host == nil {
-		return size, nil
-	}
-	facts, err := host.Facts(ctx)
-	if err != nil {
-		return 0, err
-	}
-	for _, n := range facts.Nodes {
-		for _, h := range n.Hugepages {
-			if h.Total > 0 && h.Size > size {
-				size = h.Size
-			}
-		}
-	}
-	return size, nil
+// pageSize is the size that hugepage_size says; 0: whichever the host provides.
+func pageSize(said string) uint64 {
+	return map[string]uint64{"2M": 2 << 20, "1G": 1 << 30}[said]
 }

@@ -81,7 +81,7 @@ func switchSchema() *schema.Resource {
 		Description: "Starts DPDK inside ovs-vswitchd. The build with DPDK is chosen where the distribution has alternatives.",
 		Attributes: map[string]*schema.Attribute{
 			"hugepage_size": {Type: cty.String, Optional: true, OneOf: []string{"2M", "1G"}, Cost: live,
-				Description: "Page size that the plan counts socket_mem and alloc_mem in. Unset: the size that the host has pages of, else 2M."},
+				Description: "Page size that the plan counts socket_mem and alloc_mem in. Unset: whichever the host provides, the larger of two; 2M where it provides none yet."},
 		},
 	}}
 	for _, o := range append(startOptions(), pmdOptions()...) {

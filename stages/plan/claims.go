@@ -65,6 +65,7 @@ func (ps *pass) check() {
 		}
 		h.facts = facts
 		ps.holdings(h)
+		h.resolvePages()
 		ps.report(h.checkCores()...)
 		ps.report(h.checkHugepages()...)
 		ps.report(h.checkUnique()...)

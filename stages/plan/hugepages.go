@@ -26,6 +26,43 @@ type supply struct {
 	by             *claimed[providers.HugepageClaim] // who grants it; nil: the host has it
 }
 
+// defaultPage is the size of pages where a host provides none yet: it can be had at runtime.
+const defaultPage = 2 << 20
+
+// resolvePages gives claims of any size the size that the host provides: what instances grant, else what the host has; the larger of two, which is
+// what DPDK takes first.
+func (h *hostClaims) resolvePages() {
+	size := uint64(0)
+	for _, g := range all(h, func(c *providers.Claims) []providers.HugepageClaim { return c.Grants }) {
+		if g.claim.Pages > 0 {
+			size = max(size, g.claim.Size)
+		}
+	}
+	if size == 0 {
+		for _, n := range h.facts.Nodes {
+			for _, p := range n.Hugepages {
+				if p.Total > 0 {
+					size = max(size, p.Size)
+				}
+			}
+		}
+	}
+	if size == 0 {
+		size = defaultPage
+	}
+	resolve := func(list []providers.HugepageClaim) {
+		for i := range list {
+			if c := &list[i]; c.Size == 0 {
+				c.Size, c.Pages = size, (c.Bytes+size-1)/size
+			}
+		}
+	}
+	for i := range h.list {
+		resolve(h.list[i].claims.Hugepages)
+	}
+	resolve(h.held)
+}
+
 // checkHugepages holds what is wanted of each pool against what is there: what an instance grants, else what the host has, less what others use. Benchmarks open one generator at
 // a time, so each generator is added to the instances alone. One that falls short of a pool which already falls short is not reported.
 func (h *hostClaims) checkHugepages() hcl.Diagnostics {
