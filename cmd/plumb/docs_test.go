@@ -5,6 +5,8 @@ import (
 	"os"
 	"testing"
 
+	"plumb/lang/eval"
+	"plumb/lang/funcs"
 	"plumb/providers/builtin"
 	"plumb/stages/session"
 	"plumb/stages/view"
@@ -22,5 +24,18 @@ func TestReferenceIsCurrent(t *testing.T) {
 	}
 	if !bytes.Equal(have, want.Bytes()) {
 		t.Error("docs/reference.md is not what the schemas say: run make docs")
+	}
+}
+
+// TestLanguagePageNamesFunctions holds docs/language.md against the function table.
+func TestLanguagePageNamesFunctions(t *testing.T) {
+	page, err := os.ReadFile("../../docs/language.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, f := range funcs.Table(".", eval.Sensitive) {
+		if row := "| `" + name + "` | " + f.Description() + " |\n"; !bytes.Contains(page, []byte(row)) {
+			t.Errorf("docs/language.md lacks the row %s", row)
+		}
 	}
 }
