@@ -284,9 +284,20 @@ func (h Host) start(t *testing.T, dir string, args ...string) (pid string) {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), Limit)
 		defer cancel()
-		if m, _ := h.Conn.ReadFiles(ctx, dir+"/exit"); len(m) == 0 {
-			_, _ = h.Conn.Run(ctx, providers.Cmd{Args: []string{"kill", "-KILL", pid}})
+		if m, _ := h.Conn.ReadFiles(ctx, dir+"/exit"); len(m) > 0 {
+			return
 		}
+		_, _ = h.Conn.Run(ctx, providers.Cmd{Args: []string{"kill", "-KILL", pid}})
+		// The supervisor writes into the folder once more, and only then may the folder be removed.
+		tick := time.NewTicker(10 * time.Millisecond)
+		defer tick.Stop()
+		for ctx.Err() == nil {
+			if m, _ := h.Conn.ReadFiles(ctx, dir+"/exit"); len(m) > 0 {
+				return
+			}
+			<-tick.C
+		}
+		t.Errorf("%s: no exit status after SIGKILL", dir)
 	})
 	return pid
 }
