@@ -73,13 +73,8 @@ func (w *work) converge(args session.PlanArgs) error {
 		return err
 	}
 	w.showPlan(res.Plan)
-	if res.Plan.HasChanges() && !w.c.Bool("auto-approve") {
-		yes, err := w.p.ask("Do you want Plumb to do this?")
-		if err != nil || !yes {
-			res.Hosts.Close()
-			w.p.text("Nothing was changed.\n")
-			return status(exitError)
-		}
+	if !w.approved(res, w.c.Bool("auto-approve"), "Do you want Plumb to do this?") {
+		return status(exitError)
 	}
 	err = w.apply(res.Plan, res.Hosts)
 	res.Hosts.Close()
@@ -87,6 +82,22 @@ func (w *work) converge(args session.PlanArgs) error {
 		w.showOutputs()
 	}
 	return w.after(err, res.Plan)
+}
+
+// approved asks whether to go on; what is approved already, or does nothing, is not asked about. Without a yes the hosts are closed.
+func (w *work) approved(res *plan.Result, already bool, question string) bool {
+	if already || !res.Plan.HasChanges() {
+		return true
+	}
+	yes, err := w.p.ask(question)
+	res.Hosts.Close()
+	if err != nil || !yes {
+		w.p.text("Nothing was changed.\n")
+		return false
+	}
+	// While somebody was thinking the world may have moved on: what is to be put back one day is read anew.
+	res.Hosts = plan.NewHosts(w.s.Providers.OpenHost)
+	return true
 }
 
 // after measures what was applied, and destroys it where that was asked for.

@@ -57,14 +57,10 @@ func (w *work) destroy(args session.PlanArgs, approved bool) error {
 	if err != nil {
 		return err
 	}
-	defer res.Hosts.Close()
 	w.showPlan(res.Plan)
-	if res.Plan.HasChanges() && !approved {
-		yes, err := w.p.ask("Do you really want to destroy this?")
-		if err != nil || !yes {
-			w.p.text("Nothing was changed.\n")
-			return status(exitError)
-		}
+	if !w.approved(res, approved, "Do you really want to destroy this?") {
+		return status(exitError)
 	}
+	defer res.Hosts.Close()
 	return w.apply(res.Plan, res.Hosts)
 }
