@@ -153,8 +153,9 @@ func (b *bed) restored(before, when string) {
 }
 
 // walk kills an apply and a destroy at every point that choose takes. After each killed apply the next one must converge, and the destroy
-// after it restore; after each killed destroy the next one must restore.
-func (b *bed) walk(choose func(point string) bool) {
+// after it restore; after each killed destroy the next one must restore. A destroy must also do without an apply in between: both says to try both
+// at every point of apply, otherwise they take turns.
+func (b *bed) walk(choose func(point string) bool, both bool) {
 	apply, destroy := []string{"apply", "-auto-approve", "-skip-bench"}, []string{"destroy", "-auto-approve"}
 	before := b.snapshot()
 	b.t.Cleanup(func() { b.plumb(0, "", destroy...) })
@@ -170,18 +171,22 @@ func (b *bed) walk(choose func(point string) bool) {
 		}
 		walked++
 		when := fmt.Sprintf("apply killed at point %d, %s", i+1, name)
-		if !b.kill(i+1, name, apply...) {
-			missed++
-		}
-		if walked%2 == 0 { // destroy must also do without an apply in between
+		if both || walked%2 == 0 {
+			if !b.kill(i+1, name, apply...) {
+				missed++
+			}
 			b.restored(before, when+", then destroyed")
-			continue
 		}
-		b.must(apply...)
-		if code, _, out := b.plumb(0, "", "plan", "-detailed-exitcode"); code != exitOK {
-			b.t.Fatalf("%s: after the next apply the plan is not empty (%d):\n%s", when, code, out)
+		if both || walked%2 == 1 {
+			if !b.kill(i+1, name, apply...) && !both {
+				missed++
+			}
+			b.must(apply...)
+			if code, _, out := b.plumb(0, "", "plan", "-detailed-exitcode"); code != exitOK {
+				b.t.Fatalf("%s: after the next apply the plan is not empty (%d):\n%s", when, code, out)
+			}
+			b.restored(before, when)
 		}
-		b.restored(before, when)
 	}
 	for i, name := range downs {
 		if !choose(name) {
@@ -217,12 +222,12 @@ func quickstart(t *testing.T) string {
 // TestKilledOnFakeHost walks every point.
 func TestKilledOnFakeHost(t *testing.T) {
 	b := &bed{t: t, dir: quickstart(t), host: filepath.Join(t.TempDir(), "host")}
-	b.walk(func(string) bool { return true })
+	b.walk(func(string) bool { return true }, true)
 }
 
 // TestRealKilled walks the points around what a provider does to the world; the others are walked on the fake host.
 func TestRealKilled(t *testing.T) {
 	needReal(t)
 	b := &bed{t: t, dir: quickstart(t)}
-	b.walk(regexp.MustCompile(`^(before|after) (create|update|delete) of `).MatchString)
+	b.walk(regexp.MustCompile(`^(before|after) (create|update|delete) of `).MatchString, false)
 }
