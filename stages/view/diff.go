@@ -60,7 +60,7 @@ func symbolColor(symbol string) string {
 // object writes the members of an object at depth. block is its schema where it is a block, nil inside a value.
 func (b *body) object(depth int, path plan.Path, before, after map[string]any, block *schema.Block) {
 	before, after = plain(before, block), plain(after, block)
-	names := slices.Sorted(maps.Keys(merged(before, after)))
+	names := sortedKeys(merged(before, after))
 	width, hidden := 0, 0
 	shown := names[:0:0]
 	for _, n := range names {
@@ -220,7 +220,7 @@ func (b *body) blocks(depth int, p plan.Path, name, symbol string, old, now any,
 	case schema.Map:
 		om, _ := old.(map[string]any)
 		nm, _ := now.(map[string]any)
-		for _, k := range slices.Sorted(maps.Keys(merged(om, nm))) {
+		for _, k := range sortedKeys(merged(om, nm)) {
 			q := append(slices.Clone(p), k)
 			if b.changed(q, om[k], nm[k]) || b.verbose {
 				one(q, " "+quoteHCL(k), om[k], nm[k])
@@ -359,8 +359,8 @@ func nested(block *schema.Block, name string) *schema.NestedBlock {
 	return block.Blocks[name]
 }
 
-func merged(a, b map[string]any) map[string]any {
-	out := make(map[string]any, len(a)+len(b))
+func merged[V any](a, b map[string]V) map[string]V {
+	out := make(map[string]V, len(a)+len(b))
 	maps.Copy(out, a)
 	maps.Copy(out, b)
 	return out

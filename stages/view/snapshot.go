@@ -9,7 +9,7 @@ import (
 func SnapshotDiff(before, after map[string][]string, st Style) (string, bool) {
 	var out strings.Builder
 	lines := 0
-	for _, h := range sortedKeys(merge(before, after)) {
+	for _, h := range sortedKeys(merged(before, after)) {
 		old, now := before[h], after[h]
 		i, j := 0, 0
 		put := func(symbol, color, line string) {
@@ -33,15 +33,4 @@ func SnapshotDiff(before, after map[string][]string, st Style) (string, bool) {
 		return st.paint(green, "before and after: identical") + "\n", true
 	}
 	return out.String() + fmt.Sprintf("before and after: %s differ\n", plural(lines, "line")), false
-}
-
-func merge[V any](a, b map[string]V) map[string]V {
-	out := make(map[string]V, len(a)+len(b))
-	for k, v := range a {
-		out[k] = v
-	}
-	for k, v := range b {
-		out[k] = v
-	}
-	return out
 }
