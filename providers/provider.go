@@ -189,6 +189,8 @@ type Counters struct {
 	Rx, Tx           uint64 // frames that came in from outside, that went out
 	RxBytes, TxBytes uint64
 	Drops            map[string]uint64 // by the cause the hop itself names: "rx_dropped", "ovs_tx_failure_drops", ...
+	// LinkResets is how often the link went up or down since the object was made: a link that flaps in a trial makes it INVALID.
+	LinkResets uint64
 	// Through says that a hop passes frames on by itself (a VNF) instead of being one side of a switch.
 	Through bool
 }

@@ -26,9 +26,11 @@ type Run struct {
 	ID           string      `json:"id"`             // 20261201T020304Z-1f3a
 	PlumbVersion string      `json:"plumb_version"`
 	Started      time.Time   `json:"started"`
-	Ended        time.Time   `json:"ended"`
-	Testbed      string      `json:"testbed"` // lineage
-	Serial       uint64      `json:"serial"`  // of the state that was measured
+	Ended        time.Time   `json:"ended"`             // of what is here
+	Done         bool        `json:"done"`              // all its benchmarks came to their end; false: it may be resumed
+	Resumed      []time.Time `json:"resumed,omitempty"` // when an interrupted run was taken up again
+	Testbed      string      `json:"testbed"`           // lineage
+	Serial       uint64      `json:"serial"`            // of the state that was measured
 	Hosts        []HostFacts `json:"hosts"`
 	Benchmarks   []Benchmark `json:"benchmarks"`
 }
@@ -41,17 +43,20 @@ type HostFacts struct {
 
 // Benchmark is one benchmark's results.
 type Benchmark struct {
-	Addr      string    `json:"address"`
-	Method    string    `json:"method"`
-	Generator string    `json:"generator"` // address
-	Tool      string    `json:"tool"`      // Abilities.Describe
-	Path      []string  `json:"path"`      // addresses
-	Proof     []Proof   `json:"proof"`
-	Phases    []string  `json:"phases"` // which phases each trial had and how long, and which were shortened against RFC 2544 section 23
-	Trials    []Trial   `json:"trials"`
-	Summary   []Summary `json:"summary"`
-	Requires  []Require `json:"requires"`
-	Error     string    `json:"error,omitempty"` // an infrastructure error ended it
+	Addr      string      `json:"address"`
+	Method    string      `json:"method"`
+	Generator string      `json:"generator"` // address
+	Tool      string      `json:"tool"`      // Abilities.Describe
+	Path      []string    `json:"path"`      // addresses
+	Proof     []Proof     `json:"proof"`
+	Phases    []string    `json:"phases"` // which phases each trial had and how long, and which were shortened against RFC 2544 section 23
+	Trials    []Trial     `json:"trials"`
+	Summary   []Summary   `json:"summary"`
+	Figures   []Figure    `json:"figures,omitempty"`  // what a search found; continuous has none
+	Settings  [][2]string `json:"settings,omitempty"` // the method's arguments in words, defaults included
+	Took      float64     `json:"took_s"`             // wall time of all trials with their waits, over all resumptions
+	Requires  []Require   `json:"requires"`
+	Error     string      `json:"error,omitempty"` // an infrastructure error ended it
 
 	Headers       string   `json:"headers"` // l2, ipv4, udp
 	Bidirectional bool     `json:"bidirectional,omitempty"`
@@ -69,28 +74,79 @@ type Proof struct {
 	Seen      []uint64 `json:"seen"` // by hop of the path, last: the receiver
 }
 
+// Figure is what a method found for one frame size and flow count, over its repeats.
+type Figure struct {
+	FrameSize int    `json:"frame_size"`
+	Flows     int    `json:"flows"`
+	Name      string `json:"name"`  // throughput, NDR, PDR, back_to_back, buffer_time, recovery_time, reset_time, ...
+	Label     string `json:"label"` // what it may be called: "RFC 2544 throughput", or with the words that say how it differs
+	Unit      string `json:"unit"`  // fps (and direction), frames, s, ns, ratio
+	Primary   bool   `json:"primary,omitempty"`
+	// Values by repeat. A repeat that found none is missing here and counted in Nones.
+	Values []float64 `json:"values"`
+	Nones  []string  `json:"none,omitempty"`  // why
+	Bound  string    `json:"bound,omitempty"` // ">=": every repeat ended at the greatest load that was allowed
+	Median float64   `json:"median"`
+	Mean   float64   `json:"mean"`
+	Min    float64   `json:"min"`
+	Max    float64   `json:"max"`
+	StdDev float64   `json:"stddev"`
+	CV     float64   `json:"cv"`
+	// Low and High are the 95 % confidence interval of the mean (Student's t); both 0 with fewer than two values.
+	Low  float64 `json:"ci95_low"`
+	High float64 `json:"ci95_high"`
+	// Lower and Upper are the bounds that the search of the median repeat ended with.
+	Lower      float64     `json:"lower_bound,omitempty"`
+	Upper      float64     `json:"upper_bound,omitempty"`
+	Unsteady   bool        `json:"unsteady,omitempty"` // CV above the benchmark's unsteady_above
+	Unfinished bool        `json:"unfinished,omitempty"`
+	Attributes [][2]string `json:"attributes,omitempty"` // the goal's
+	Trials     int         `json:"trials"`               // counted trials, of all repeats, that it rests on
+	Took       float64     `json:"took_s"`               // their wall time
+}
+
 // Trial is one row. Rates are frames per second, sizes bytes with FCS.
 type Trial struct {
-	FrameSize    int                     `json:"frame_size"`
-	Flows        int                     `json:"flows"`
-	Repeat       int                     `json:"repeat"`  // from 1
-	Attempt      int                     `json:"attempt"` // from 1; more when earlier ones were INVALID
-	Started      time.Time               `json:"started"`
-	Duration     float64                 `json:"duration_s"`  // measured
-	Offered      float64                 `json:"offered_fps"` // 0: maximum
-	Sent         uint64                  `json:"sent"`
-	Unsent       uint64                  `json:"unsent"`
-	Received     uint64                  `json:"received"`
-	TxRate       float64                 `json:"tx_fps"`
-	RxRate       float64                 `json:"rx_fps"`
-	RxBitrate    float64                 `json:"rx_l1_bps"` // with preamble and gap, 20 bytes a frame
+	FrameSize  int       `json:"frame_size"`
+	Flows      int       `json:"flows"`
+	Phase      string    `json:"phase,omitempty"` // what it was for: search, verify, curve, latency, burst, ...; "": the measurement itself
+	Repeat     int       `json:"repeat"`          // from 1; 0: before the repeats, such as the throughput that latency is measured at
+	Attempt    int       `json:"attempt"`         // from 1; more when earlier ones were INVALID
+	Started    time.Time `json:"started"`
+	Intended   float64   `json:"intended_s,omitempty"` // asked for
+	Duration   float64   `json:"duration_s"`           // measured
+	Frames     int       `json:"frames,omitempty"`     // asked for instead of a duration
+	Burst      int       `json:"burst,omitempty"`
+	Steps      []Step    `json:"steps,omitempty"` // loads that followed the first
+	Offered    float64   `json:"offered_fps"`     // 0: maximum
+	Sent       uint64    `json:"sent"`
+	Unsent     uint64    `json:"unsent"`
+	Received   uint64    `json:"received"`
+	Duplicated uint64    `json:"duplicated,omitempty"`
+	Reordered  uint64    `json:"reordered,omitempty"`
+	Surplus    uint64    `json:"surplus,omitempty"` // strays that the tester told apart; not in Received
+	TxRate     float64   `json:"tx_fps"`
+	RxRate     float64   `json:"rx_fps"`
+	RxBitrate  float64   `json:"rx_l1_bps"` // with preamble and gap, 20 bytes a frame
+	// LossRatio is (sent+unsent-received)/(sent+unsent) at an offered load: a frame that the full queue of the device refused is lost; and
+	// (sent-received)/sent at maximum. Of two directions it is the greater.
 	LossRatio    float64                 `json:"loss_ratio"`
 	Verdict      Verdict                 `json:"verdict"`
 	Reasons      []string                `json:"reasons,omitempty"`
 	Ledger       []Hop                   `json:"ledger"`
 	Observations []providers.Observation `json:"observations,omitempty"`
 	Latency      *providers.Latency      `json:"latency_ns,omitempty"`
+	LastLoss     *float64                `json:"last_loss_s,omitempty"` // into the stream
+	Outage       *float64                `json:"outage_s,omitempty"`
+	OutageAt     *float64                `json:"outage_at_s,omitempty"`
+	Notes        []string                `json:"notes,omitempty"`      // the tester's
 	Directions   []Direction             `json:"directions,omitempty"` // when there are two; the figures above are their sum
+}
+
+// Step is a load that followed without a pause.
+type Step struct {
+	Offered  float64 `json:"offered_fps"`
+	Duration float64 `json:"duration_s"`
 }
 
 // Direction is one direction's frames of a bidirectional trial.
