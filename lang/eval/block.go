@@ -31,7 +31,7 @@ func (e *Evaluator) block(b *schema.Block) *blockInfo {
 		}
 		info.plain = !info.nested && !info.sensitive
 		for _, a := range b.Attributes {
-			if a.Required || a.Default != cty.NilVal || a.Canonical != nil || a.Validate != nil || len(a.OneOf) > 0 || a.Deprecated != "" {
+			if a.Required || a.Default != cty.NilVal || a.Canonical != nil || a.Validate != nil || len(a.OneOf) > 0 || a.Deprecated != "" || a.Reference != "" {
 				info.plain = false
 			}
 		}

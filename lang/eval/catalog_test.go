@@ -84,10 +84,15 @@ func testCatalog() *schema.Catalog {
 				"traffic": {Nesting: schema.Single, Block: schema.Block{Attributes: map[string]*schema.Attribute{
 					"frame_sizes": {Type: cty.List(cty.Number), Optional: true, Default: cty.ListVal([]cty.Value{cty.NumberIntVal(64)})},
 				}}},
+				"load": {Nesting: schema.List, Block: schema.Block{Attributes: map[string]*schema.Attribute{
+					"host":    {Type: cty.String, Optional: true, Reference: schema.RefHost},
+					"workers": {Type: cty.Number, Optional: true, Default: cty.NumberIntVal(1)},
+				}}},
 			},
 		},
 		Methods: map[string]*schema.Block{
 			"continuous": {Attributes: map[string]*schema.Attribute{"duration": {Type: cty.String, Optional: true, Default: cty.StringVal("10s")}}},
+			"reset":      {Attributes: map[string]*schema.Attribute{"target": {Type: cty.String, Required: true, Reference: schema.RefResource}}},
 			"throughput": {Attributes: map[string]*schema.Attribute{"loss": {Type: cty.Number, Optional: true, Default: cty.NumberIntVal(0)}}},
 		},
 	}

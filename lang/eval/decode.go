@@ -35,7 +35,7 @@ func (s scope) decode(body hcl.Body, info *blockInfo, refs []ref) (cty.Value, hc
 	if info.plain {
 		return v, diags
 	}
-	f := finisher{e: s.e, body: body, info: info, ctx: ctx, diags: diags}
+	f := finisher{scope: s, body: body, info: info, ctx: ctx, diags: diags}
 	v = f.object(v, info, nil)
 	if f.diags.HasErrors() {
 		return cty.UnknownVal(info.ty), sorted(f.diags)
@@ -77,7 +77,7 @@ func explainComputed(body hcl.Body, info *blockInfo, diags hcl.Diagnostics) hcl.
 
 // finisher fills in defaults and runs the checks of a schema over a decoded value.
 type finisher struct {
-	e     *Evaluator
+	scope scope
 	body  hcl.Body
 	info  *blockInfo
 	ctx   *hcl.EvalContext
@@ -87,8 +87,11 @@ type finisher struct {
 // object finishes an object of the block's implied type. Null and unknown objects stay.
 func (f *finisher) object(v cty.Value, info *blockInfo, path cty.Path) cty.Value {
 	v, marks := v.Unmark()
-	if v.IsNull() || !v.IsKnown() {
-		return v.WithMarks(marks)
+	switch {
+	case v.IsNull():
+		return cty.NullVal(info.ty).WithMarks(marks) // of the implied type, also where the body holds references
+	case !v.IsKnown():
+		return cty.UnknownVal(info.ty).WithMarks(marks)
 	}
 	vals := v.AsValueMap()
 	same := true
@@ -102,7 +105,11 @@ func (f *finisher) object(v cty.Value, info *blockInfo, path cty.Path) cty.Value
 		n := info.block.Blocks[name]
 		same = false
 		at := append(slices.Clone(path), cty.GetAttrStep{Name: name})
-		inner := f.e.block(&n.Block)
+		inner := f.scope.e.block(&n.Block)
+		if v := vals[name]; n.Nesting == schema.List && (!v.IsKnown() || !v.IsNull() && v.LengthInt() == 0) {
+			vals[name] = absent(v, cty.List(inner.ty))
+			continue
+		}
 		vals[name] = eachObject(vals[name], n.Nesting, func(v cty.Value, step cty.PathStep) cty.Value {
 			p := at
 			if step != nil {
@@ -125,6 +132,9 @@ func (f *finisher) attribute(v cty.Value, name string, a *schema.Attribute, pare
 	report := func(severity hcl.DiagnosticSeverity, below cty.Path, summary, format string, args ...any) {
 		path := append(append(slices.Clone(parent), cty.GetAttrStep{Name: name}), below...)
 		f.report(severity, path, summary, fmt.Sprintf(format, args...))
+	}
+	if a.Reference != "" {
+		return f.reference(v, name, a, report)
 	}
 	plain, marks := v.Unmark()
 	if plain.IsNull() {
@@ -149,6 +159,15 @@ func (f *finisher) attribute(v cty.Value, name string, a *schema.Attribute, pare
 		return v.Mark(Sensitive)
 	}
 	return cty.NilVal
+}
+
+// absent is a list of blocks that is empty or unknown, with the implied type of its elements.
+func absent(v cty.Value, ty cty.Type) cty.Value {
+	v, marks := v.Unmark()
+	if !v.IsKnown() {
+		return cty.UnknownVal(ty).WithMarks(marks)
+	}
+	return cty.ListValEmpty(ty.ElementType()).WithMarks(marks)
 }
 
 // reporter files a diagnostic about a part of an attribute's value.

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/hashicorp/hcl/v2/ext/customdecode"
 	"github.com/hashicorp/hcl/v2/hcldec"
 	"github.com/zclconf/go-cty/cty"
 )
@@ -72,11 +73,21 @@ type Attribute struct {
 	Canonical func(cty.Value) (cty.Value, error)
 	// Validate checks a known, non-null value. Its error text follows "Invalid value for NAME: ".
 	Validate func(cty.Value) error
+	// Reference, when not "", makes the argument a static reference instead of a value: RefResource to an instance of a managed resource of the
+	// same module, RefHost to a host block. Type is then string, and the value what is referred to: the instance's address, the host's
+	// name. Where there is one host only, RefHost may be left out.
+	Reference string
 	// OneOf, when not empty, is the closed list of strings allowed.
 	OneOf []string
 	// Since says from which version of what it exists ("OVS 3.1"), Deprecated why not to use it.
 	Since, Deprecated string
 }
+
+// What an argument may refer to.
+const (
+	RefResource = "resource"
+	RefHost     = "host"
+)
 
 // Nesting is how often a nested block may stand.
 type Nesting uint8
@@ -147,12 +158,17 @@ type Generator struct {
 
 // DecoderSpec is the hcldec specification of the block. The decoded value conforms to ImpliedType: unset
 // attributes are null (defaults are filled in by ApplyDefaults), absent Single blocks are null objects, absent
-// List blocks empty lists, absent Map blocks empty maps. Unknown attribute values stay unknown.
+// List blocks empty lists, absent Map blocks empty maps. Unknown attribute values stay unknown. References are left as expressions
+// (customdecode.ExpressionType), for lang/eval to resolve.
 func (b *Block) DecoderSpec() hcldec.Spec {
 	spec := hcldec.ObjectSpec{}
 	for name, a := range b.Attributes {
 		if a.Computed && !a.Optional && !a.Required {
 			spec[name] = &hcldec.LiteralSpec{Value: cty.NullVal(a.Type)}
+			continue
+		}
+		if a.Reference != "" {
+			spec[name] = &hcldec.AttrSpec{Name: name, Type: customdecode.ExpressionType, Required: a.Required}
 			continue
 		}
 		spec[name] = &hcldec.AttrSpec{Name: name, Type: a.Type, Required: a.Required}
