@@ -37,6 +37,8 @@ type Seen struct {
 	Latency                []*providers.Latency
 	LastLoss               *time.Duration // the later of two directions
 	Outage, OutageAt       *time.Duration // the longer of two directions
+	// Unexplained are lost frames, of all directions, whose loss no hop of the ledger names (the sum of its unexplained, without sign); 0 without a ledger.
+	Unexplained uint64
 }
 
 // Search decides what to try. Methods are called with the trials that counted, in the order they were made.

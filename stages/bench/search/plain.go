@@ -1,0 +1,7 @@
+package search
+
+// PlainConfig is what Plain searches for.
+type PlainConfig struct {
+	Loads
+	Goals []Goal // Initial and Preceding are not used
+}
