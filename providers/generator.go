@@ -52,6 +52,7 @@ type Abilities struct {
 	Outage        bool     // TrialRequest.Disturb and Direction.Outage
 	MaxFlows      int      // 0: no limit
 	Headers       []string // of Traffic.Headers that it can make; nil: l2, ipv4, udp
+	Shapes        []string // what else of Traffic it can make: "imix" (Sizes), "vary", "random" (Order), "vlan", "vxlan", "ip" (SrcIP, DstIP); nil: none of them
 	Signed        bool     // counts only its own frames
 	Model         bool     // sends nothing: a model
 	Describe      string   // name and version for the manifest: "dpdk-testpmd 22.11.11"
