@@ -23,7 +23,7 @@ const (
 
 	protoTCP, protoUDP, protoExperiment = 6, 17, 253
 
-	hopLimit  = 64
+	hopLimit  = 10   // RFC 2544 appendix C.2.6.4
 	vxlanPort = 4789 // RFC 7348 section 5
 )
 
@@ -244,7 +244,8 @@ func addresses(src, dst string, length int) (a, b netip.Addr, err error) {
 	return a, b, err
 }
 
-// ipv4 appends a header without lengths and checksum. DF is set, so that the identification means nothing (RFC 6864).
+// ipv4 appends a header without lengths and checksum. DF is set, unlike in RFC 2544, so that
+// the identification may be the same in all frames (RFC 6864).
 func ipv4(h []byte, proto uint8, src, dst netip.Addr) []byte {
 	h = append(h, 0x45, 0, 0, 0, 0, 0, 0x40, 0, hopLimit, proto, 0, 0)
 	return append(append(h, src.AsSlice()...), dst.AsSlice()...)
@@ -332,8 +333,9 @@ func (l *layout) template(size int) (*template, error) {
 			size, l.describe(), least, maxFrame, SignatureSize)
 	}
 	f := make([]byte, size-fcs)
-	for i := copy(f, l.headers); i < len(f)-SignatureSize; i++ {
-		f[i] = byte(i)
+	copy(f, l.headers)
+	for i := range f[len(l.headers) : len(f)-SignatureSize] {
+		f[len(l.headers)+i] = byte(i)
 	}
 	t := &template{frame: f, sig: len(f) - SignatureSize}
 	if l.outerIP > 0 {
