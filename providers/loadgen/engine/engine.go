@@ -3,9 +3,18 @@
 package engine
 
 import (
+	"errors"
+	"fmt"
+	"math/bits"
+	"math/rand/v2"
+	"runtime"
+	"sync"
 	"time"
 
+	"plumb/lang/cpuset"
 	"plumb/providers"
+	"plumb/providers/loadgen/port"
+	"plumb/providers/loadgen/tally"
 )
 
 // Config says how to run.
@@ -17,7 +26,9 @@ type Config struct {
 	// Idle is how long a thread sleeps when there was nothing to do: 0 polls. On a CPU that something else needs, such as the device under
 	// test's own threads, polling starves it.
 	Idle time.Duration
-	// Window limits the frames in flight for each stream, 0: none. It makes an open loop a closed one, so a result with it says so.
+	// Window limits the frames in flight for each stream and sending queue, 0: none. It makes an open loop a closed one, so a result with it says so: a
+	// frame that finds the window closed waits; what then cannot be caught up is Unsent. When nothing comes back for 100 ms of a window that is
+	// full, what was in flight is taken for lost.
 	Window int
 	// CatchUp is how many frames a sender that was held up may send at once to get back to its rate: it must be less than the smallest ring of
 	// the path. 0: half the depth of the sending queue. What cannot be caught up is reported as behind, never hidden.
@@ -37,16 +48,20 @@ type Request struct {
 	Streams  []Stream // each at the same load
 	Load     float64  // frames/s and stream; 0: as fast as possible
 	Duration time.Duration
-	Frames   uint64 // not 0: so many frames and stream instead of Duration
-	Burst    int
-	Steps    []providers.Step
-	Drain    time.Duration
+	// Frames, when not 0, are so many frames and stream instead of Duration. With Load 0 they go back to back, and a port that takes nothing for a second
+	// ends the stream.
+	Frames uint64
+	Burst  int // more than 1: so many back to back, at Load on average. A burst has until the next one is due to get into the port
+	Steps  []providers.Step
+	// Drain is how long to receive after the stream. It ends earlier when every frame that was sent has come back.
+	Drain time.Duration
 }
 
 // Result is what was counted: one Direction for each stream, in their order.
 type Result struct {
 	Directions []providers.Direction
-	Duration   time.Duration // from the first frame to the last of the longest sender
+	// Duration is that of the schedule, or until the last frame when a sender was later. With Frames: from the first frame to the last.
+	Duration time.Duration
 	// Behind is by how many frames the senders stayed below the offered load because their threads did not get to run; it is the tester's
 	// fault and makes a trial invalid beyond the tolerance. Frames that the port refused are Unsent instead.
 	Behind uint64
@@ -54,4 +69,110 @@ type Result struct {
 	LongestStop time.Duration
 	// LinkChanges is how often a port's other side came or went meanwhile.
 	LinkChanges uint64
+	// Health says why the counts cannot be trusted, as providers.TrialResult's; Notes what a reader should know.
+	Health, Notes []string
+}
+
+// Engine runs trials on open ports.
+type Engine struct {
+	config Config
+	ports  []port.Port
+	clock  clock
+
+	busy    sync.Mutex // a trial runs
+	closed  bool
+	token   uint16         // of the last trial's frames
+	tallies []*tally.Tally // lent to trials in turn: each is some megabytes
+}
+
+const (
+	defaultSample = 1024
+	maxPriority   = 99
+)
+
+// New checks that threads can run as the configuration says, on CPUs of this machine. It owns the ports from then on: Close closes them. When it
+// fails, they are as they were.
+func New(cfg Config, ports []port.Port) (*Engine, error) {
+	e := &Engine{config: cfg, ports: ports, clock: newClock(), token: uint16(rand.Uint32())}
+	if _, err := cpuset.Of(cfg.CPUs...); err != nil {
+		return nil, err
+	}
+	switch {
+	case len(cfg.CPUs) == 0:
+		return nil, errors.New("the generator has no CPU")
+	case len(ports) == 0:
+		return nil, errors.New("the generator has no port")
+	case cfg.Realtime < 0 || cfg.Realtime > maxPriority:
+		return nil, fmt.Errorf("real-time priorities go from 1 to %d, not %d (0: none)", maxPriority, cfg.Realtime)
+	case cfg.Idle < 0 || cfg.Window < 0 || cfg.CatchUp < 0:
+		return nil, errors.New("idle, window and catch_up cannot be negative")
+	case cfg.Sample < 0 || bits.OnesCount(uint(cfg.Sample)) > 1:
+		return nil, fmt.Errorf("one frame in %d cannot be sampled: it must be a power of two", cfg.Sample)
+	}
+	return e, e.tryThreads()
+}
+
+// tryThreads pins a thread to each CPU once, so that what is not permitted is said before the first trial.
+func (e *Engine) tryThreads() error {
+	outcome := make(chan error)
+	for _, cpu := range e.config.CPUs {
+		go func() {
+			runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
+			outcome <- pin(cpu, e.config.Realtime)
+		}()
+		if err := <-outcome; err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Close closes the ports. It waits for a running trial. A second Close does nothing.
+func (e *Engine) Close() error {
+	e.busy.Lock()
+	defer e.busy.Unlock()
+	if e.closed {
+		return nil
+	}
+	e.closed = true
+	var errs []error
+	for _, p := range e.ports {
+		errs = append(errs, p.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// sample is a mask: frames whose number has none of its bits are sampled.
+func (e *Engine) sample() uint64 {
+	if e.config.Sample == 0 {
+		return defaultSample - 1
+	}
+	return uint64(e.config.Sample) - 1
+}
+
+// catchUp is how many frames may be sent at once.
+func (e *Engine) catchUp(depth, burst int) uint64 {
+	n := e.config.CatchUp
+	if n == 0 {
+		n = depth / 2
+	}
+	return uint64(max(n, burst, 1))
+}
+
+// lend gives a tally that is as new.
+func (e *Engine) lend(n int) *tally.Tally {
+	for len(e.tallies) <= n {
+		e.tallies = append(e.tallies, tally.New(0))
+	}
+	e.tallies[n].Reset()
+	return e.tallies[n]
+}
+
+// stats are those of all ports.
+func (e *Engine) stats() []port.Stats {
+	out := make([]port.Stats, len(e.ports))
+	for i, p := range e.ports {
+		out[i] = p.Stats()
+	}
+	return out
 }
