@@ -31,6 +31,17 @@ type chart struct {
 
 type legendItem struct{ Class, Text string }
 
+// Shape is the mark of a curve's series; "" for other items.
+func (l legendItem) Shape() template.HTML {
+	var n int
+	if _, err := fmt.Sscanf(l.Class, "shape%d", &n); err != nil {
+		return ""
+	}
+	d := &drawing{}
+	d.shape(n, 8, 6, "")
+	return template.HTML(d.b.String())
+}
+
 // bar is one value with the least and greatest of its repeats.
 type bar struct {
 	value, low, high float64

@@ -15,6 +15,33 @@ func JSON(run *bench.Run) ([]byte, error) {
 	return append(data, '\n'), err
 }
 
+// FiguresCSV is one row for each figure that a search found, with units in a column of their own; values of the repeats are joined by spaces.
+func FiguresCSV(run *bench.Run) []byte {
+	var b strings.Builder
+	w := csv.NewWriter(&b)
+	w.Write([]string{"run", "benchmark", "method", "frame_size_bytes", "flows", "figure", "label", "unit", "bound", "median", "mean", "min", "max", "stddev", "cv", "ci95_low", "ci95_high", "lower_bound", "upper_bound",
+		"values", "none", "unsteady", "unfinished", "trials", "took_s", "goal"})
+	f := func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
+	for _, bm := range run.Benchmarks {
+		for _, g := range bm.Figures {
+			row := []string{run.ID, bm.Addr, bm.Method, strconv.Itoa(g.FrameSize), strconv.Itoa(g.Flows), g.Name, g.Label, g.Unit, g.Bound}
+			if len(g.Values) > 0 {
+				row = append(row, f(g.Median), f(g.Mean), f(g.Min), f(g.Max), f(g.StdDev), f(g.CV), f(g.Low), f(g.High), f(g.Lower), f(g.Upper))
+			} else {
+				row = append(row, "", "", "", "", "", "", "", "", "", "")
+			}
+			var values []string
+			for _, v := range g.Values {
+				values = append(values, f(v))
+			}
+			w.Write(append(row, strings.Join(values, " "), strings.Join(g.Nones, "; "), strconv.FormatBool(g.Unsteady), strconv.FormatBool(g.Unfinished),
+				strconv.Itoa(g.Trials), f(g.Took), attributesText(g.Attributes)))
+		}
+	}
+	w.Flush() // a strings.Builder takes everything
+	return []byte(b.String())
+}
+
 // CSV is one row for each benchmark, frame size and flow count. Units are in the names; where no trial counted the figures are empty.
 // line_rate_fps is the theoretical maximum of the configured link. Every single trial is in the results folder's trials.csv.
 func CSV(run *bench.Run) []byte {

@@ -16,9 +16,14 @@ type group struct {
 	trials []bench.Trial
 	// typical is the trial whose receive rate is the median (the lower of two): its ledger and observations are shown. nil: none counts.
 	typical *bench.Trial
+	why     string // "the median", "the nearest to what was found"
 }
 
+// groups are a benchmark's frame sizes and flow counts in their order. Where a method searched, foundGroups makes them.
 func groups(b *bench.Benchmark) []group {
+	if len(b.Figures) > 0 {
+		return foundGroups(b)
+	}
 	var out []group
 	for _, s := range b.Summary {
 		g := group{Summary: s}
@@ -30,7 +35,7 @@ func groups(b *bench.Benchmark) []group {
 		if n := len(g.trials); n > 0 {
 			byRate := slices.Clone(g.trials)
 			slices.SortStableFunc(byRate, func(a, b bench.Trial) int { return cmp.Compare(a.RxRate, b.RxRate) })
-			g.typical = &byRate[(n-1)/2]
+			g.typical, g.why = &byRate[(n-1)/2], "the median"
 		}
 		out = append(out, g)
 	}
@@ -229,16 +234,33 @@ func metric(m providers.Metric) string {
 	return s + " " + m.Unit
 }
 
-// methodText says what a method measures, so that a number is not taken for another.
+// methodTexts say what each method measures, so that a number is not taken for another.
+var methodTexts = map[string]string{
+	"continuous":   "one offered load, and the rate that came back. It is not RFC 2544 throughput, which is the highest rate at which nothing is lost.",
+	"throughput":   "the highest offered load at which the loss goal is met (RFC 2544 section 26.1). What each figure may be called stands beside it.",
+	"ndr_pdr":      "several loss goals in one search (MLRsearch, draft-ietf-bmwg-mlrsearch): the highest load that each goal's rule passes, and its conditional throughput.",
+	"loss_rate":    "the share of frames lost, from the highest load downwards (RFC 2544 section 26.3).",
+	"latency":      "the time from sending a frame to receiving it, at the throughput (RFC 2544 section 26.2, RFC 8219 section 7).",
+	"back_to_back": "the longest burst at the least gap of which nothing is lost, and the buffer that it implies (RFC 9004).",
+	"recovery":     "how long frames are lost after an overload has ended (RFC 2544 section 26.5).",
+	"reset":        "how long nothing is forwarded when the device under test is reset (RFC 2544 section 26.6, RFC 6201).",
+	"burst":        "the highest mean load without loss when frames come in bursts (RFC 2544 section 21).",
+	"soak":         "one load for a long time, every frame accounted for.",
+}
+
+// methodText names a method and says what it measures.
 func methodText(b *bench.Benchmark) string {
-	if b.Method == "continuous" {
-		return "continuous: one offered load, and the rate that came back. It is not RFC 2544 throughput, which is the highest rate at which nothing is lost."
+	if text := methodTexts[b.Method]; text != "" {
+		return b.Method + ": " + text
 	}
 	return b.Method
 }
 
 // goalText says what a trial had to hold.
 func goalText(b *bench.Benchmark) string {
+	if b.MaxLoss == nil && len(b.Figures) > 0 {
+		return "stands beside each figure"
+	}
 	if b.MaxLoss == nil {
 		return "no loss goal: every trial that counts is a PASS"
 	}

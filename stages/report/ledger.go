@@ -33,7 +33,7 @@ func newLedger(g group, several, open bool) ledgerView {
 	t := g.typical
 	v := ledgerView{Title: g.label(several), Sum: lossPlaces(t), Open: open}
 	if g.Trials > 1 {
-		v.Title += fmt.Sprintf(" (trial %d of %d, the median)", t.Repeat, g.Trials)
+		v.Title += fmt.Sprintf(" (%s of %s)", g.why, plural(g.Trials, "trial"))
 	}
 	var way *ledgerWay
 	var sent, before uint64

@@ -37,8 +37,22 @@ func markdownBenchmark(w *strings.Builder, b *bench.Benchmark) {
 	}
 	fmt.Fprintf(w, "- Method: %s\n- Goal: %s\n- Generator: %s\n- Traffic: %s frames, %s\n- Path: %s\n", escape(methodText(b)), goalText(b),
 		escape(joined(", ", b.Generator, b.Tool)), b.Headers, directions(b), escape(strings.Join(b.Path, " → ")))
+	for _, a := range b.Settings {
+		fmt.Fprintf(w, "- %s: %s\n", escape(capital(a[0])), escape(a[1]))
+	}
 	gs := groups(b)
-	if len(gs) > 0 {
+	if fs := figures(b); len(fs) > 0 {
+		w.WriteByte('\n')
+		var rows [][]string
+		for _, f := range fs {
+			label := joined("; ", f.Label, f.Missing, f.Goal)
+			for _, m := range f.Marks {
+				label += " (" + m.Text + ")"
+			}
+			rows = append(rows, []string{f.Frame + " B", f.Flows, label, f.Value, f.Interval, f.Range, f.Spread, f.Bounds, f.Share, f.Trials, f.Took})
+		}
+		mdTable(w, []string{"frame", "flows", "figure", "median", "95 % interval of the mean", "least – greatest", "variation", "bounds", "of line rate", "trials", "took"}, rows)
+	} else if len(gs) > 0 {
 		w.WriteByte('\n')
 		var rows [][]string
 		for _, g := range gs {
@@ -111,7 +125,9 @@ var legend = []string{
 	"Frame sizes are in bytes with the 4-byte FCS (RFC 2544 section 9).",
 	"Rates are frames per second: 1 Mpps is a million. Where trials were repeated, the median is shown, and the variation is the standard deviation over the mean.",
 	"“On the wire” is the received bit rate with 20 bytes of preamble and inter-frame gap for each frame (layer 1).",
-	"“Sent” is what the generator's port took. A generator at maximum load offers more than a virtual port takes; what was not taken is not loss.",
+	"A figure that a search found is a rate in each direction, with the bounds that the search ended with: the highest load that passed and the lowest that failed.",
+	"At an offered load, a frame that the device's full queue refused is lost. At maximum load it is not.",
+	"“Sent” is what the generator's port took.",
 	"PASS and FAIL trials count. An INVALID trial does not: the tester or the testbed, not the switch, was at fault; it was repeated.",
 	"In the ledger, “lost” at a hop is what left the hop before it less what left this one. Sent is received plus the sum of all that was lost.",
 }

@@ -44,6 +44,7 @@ type page struct {
 	// Columns of the results table that not every run has.
 	HasSpread, HasLine, HasFlows, HasBottleneck bool
 	Rows                                        []overviewRow
+	Found                                       *foundView // primary figures of methods that search
 	Sections                                    []section
 	Hosts                                       []bench.HostFacts
 	Legend                                      []string
@@ -87,16 +88,22 @@ func newPage(run *bench.Run) page {
 	}
 	p.Facts = append(p.Facts, [2]string{"Testbed", fmt.Sprintf("%s, state serial %d", run.Testbed, run.Serial)}, [2]string{"Plumb", run.PlumbVersion})
 	p.Verdicts = verdicts(run)
+	var primary []figureView
 	for i := range run.Benchmarks {
 		b := &run.Benchmarks[i]
 		anchor := fmt.Sprintf("b%d", i+1)
-		p.Rows = append(p.Rows, overview(b, anchor)...)
+		if found := foundRows(b, anchor); len(found) > 0 {
+			primary = append(primary, found...)
+		} else {
+			p.Rows = append(p.Rows, overview(b, anchor)...)
+		}
 		p.Sections = append(p.Sections, newSection(b, anchor))
 	}
 	for _, r := range p.Rows {
 		p.HasSpread, p.HasLine = p.HasSpread || r.Spread != "—", p.HasLine || r.Share != "—"
 		p.HasFlows, p.HasBottleneck = p.HasFlows || r.Flows != "1" && r.Flows != "—", p.HasBottleneck || r.Bottleneck != ""
 	}
+	p.Found = newFound(primary)
 	p.Overview = compare(run)
 	return p
 }
@@ -216,6 +223,9 @@ func compare(run *bench.Run) []chart {
 	var all []entry
 	var sizes []int
 	for i := range run.Benchmarks {
+		if len(run.Benchmarks[i].Figures) > 0 {
+			continue // what was found stands in its section: a rate with a goal is no plain rate
+		}
 		if gs := groups(&run.Benchmarks[i]); slices.ContainsFunc(gs, func(g group) bool { return g.typical != nil }) && len(all) < maxSeries {
 			all = append(all, entry{&run.Benchmarks[i], gs})
 			for _, s := range frames(gs) {

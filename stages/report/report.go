@@ -16,7 +16,7 @@ import (
 	"plumb/stages/bench"
 )
 
-// Write writes report.html, report.md, report.csv and report.json into a run's folder and returns their paths. Each replaces an older
+// Write writes report.html, report.md, report.csv (rates by frame size), figures.csv (what searches found) and report.json into a run's folder and returns their paths. Each replaces an older
 // one atomically. They are not in the folder's manifest.
 func Write(dir string, run *bench.Run) ([]string, error) {
 	page, err := HTML(run)
@@ -31,7 +31,7 @@ func Write(dir string, run *bench.Run) ([]string, error) {
 	for _, f := range []struct {
 		name string
 		data []byte
-	}{{"report.html", page}, {"report.md", Markdown(run)}, {"report.csv", CSV(run)}, {"report.json", data}} {
+	}{{"report.html", page}, {"report.md", Markdown(run)}, {"report.csv", CSV(run)}, {"figures.csv", FiguresCSV(run)}, {"report.json", data}} {
 		path := filepath.Join(dir, f.name)
 		if err := replace(path, f.data); err != nil {
 			return out, fmt.Errorf("write report: %w", err)

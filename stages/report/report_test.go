@@ -50,6 +50,10 @@ func page1(t *testing.T, run *bench.Run) string {
 func TestGolden(t *testing.T) {
 	golden(t, "sample.html", []byte(page1(t, sample())))
 	golden(t, "sweep.html", []byte(page1(t, sweep())))
+	golden(t, "found.html", []byte(page1(t, found())))
+	golden(t, "found.md", Markdown(found()))
+	golden(t, "found.csv", FiguresCSV(found()))
+	golden(t, "found.txt", []byte(Table(found(), 120)))
 	golden(t, "sample.md", Markdown(sample()))
 	golden(t, "sample.csv", CSV(sample()))
 	golden(t, "sample.txt", []byte(Table(sample(), 120)))
@@ -71,7 +75,7 @@ func TestTableKeepsToItsWidth(t *testing.T) {
 
 // The page is one file that works anywhere: no script, nothing loaded, well-formed pictures, every link inside.
 func TestPageIsSelfContained(t *testing.T) {
-	for name, run := range map[string]*bench.Run{"sample": sample(), "sweep": sweep(), "empty": {}} {
+	for name, run := range map[string]*bench.Run{"sample": sample(), "sweep": sweep(), "found": found(), "empty": {}} {
 		html := page1(t, run)
 		for _, bad := range []string{"<script", "http://", "https://", " src=", "@import", "<link", "@font-face", "ZgotmplZ", "NaN", "Inf"} {
 			if strings.Contains(html, bad) {
@@ -129,12 +133,12 @@ func TestWrite(t *testing.T) {
 	dir := t.TempDir()
 	for range 2 { // the second replaces the first
 		paths, err := Write(dir, sample())
-		if err != nil || len(paths) != 4 {
+		if err != nil || len(paths) != 5 {
 			t.Fatalf("%v %v", paths, err)
 		}
 	}
 	entries, err := os.ReadDir(dir)
-	if err != nil || len(entries) != 4 {
+	if err != nil || len(entries) != 5 {
 		t.Errorf("%v %v", entries, err)
 	}
 	data, err := os.ReadFile(filepath.Join(dir, "report.json"))

@@ -136,3 +136,41 @@ func sweep() *bench.Run {
 	run.Benchmarks = []bench.Benchmark{b}
 	return run
 }
+
+// found is a run of methods that search: NDR and PDR with repeats over two sizes, and a latency, a back-to-back that does not apply and one unfinished.
+func found() *bench.Run {
+	run := sample()
+	b := bench.Benchmark{Addr: "benchmark.ndr", Method: "ndr_pdr", Generator: "generator.loadgen.tg", Tool: "loadgen 0.1.0", Path: []string{"ovs_port.p0", "ovs_port.p1"}, Headers: "udp", LineRate: 10e9, Signed: true,
+		Settings: [][2]string{{"width", "0.5 %"}, {"least load", "9,001 fps"}}, Took: 312}
+	for i, size := range []int{64, 1518} {
+		truth := []float64{3.1e6, 0.6e6}[i]
+		for r := 1; r <= 3; r++ {
+			for n, share := range []float64{1.8, 0.97, 1.03, 1} {
+				offered := truth * share
+				lost := max(0, offered-truth*1.01)
+				tr := trial(run.Started, size, r, uint64(offered*5.002), uint64((offered-lost)*5.002))
+				tr.Phase, tr.Offered, tr.Observations, tr.Intended, tr.Unsent = "search", offered, nil, 5, 0
+				tr.Latency = &providers.Latency{Samples: 4000, Min: 4000 + 900*float64(i), P50: 11_000 * (1 + float64(i)), P90: 23_000, P99: 140_000, P999: 900_000, Max: 4_100_000, PDV: 896_000, Jitter: 7000}
+				tr.Ledger = ledger(b.Generator, tr, []bench.Hop{{Name: "ovs_port.p0", Role: bench.Enter, In: tr.Sent, Out: tr.Sent}, {Name: "ovs_port.p1", Role: bench.Leave, In: tr.Received, Out: tr.Received}})
+				if lost > 0 {
+					tr.Verdict, tr.Reasons = bench.Fail, []string{"lost frames; the goal is none"}
+				}
+				if n == 0 {
+					tr.Phase, tr.Offered = "maximum", 0
+				}
+				b.Trials = append(b.Trials, tr)
+			}
+		}
+		b.Figures = append(b.Figures,
+			bench.Figure{FrameSize: size, Flows: 1, Name: "NDR", Label: "NDR (loss 0, trials of 1 s)", Unit: "fps", Primary: true, Values: []float64{truth, truth * 1.02, truth * 0.99}, Median: truth, Mean: truth * 1.003, Min: truth * 0.99, Max: truth * 1.02,
+				StdDev: truth * 0.0153, CV: 0.0152, Low: truth * 0.965, High: truth * 1.041, Lower: truth, Upper: truth * 1.03, Attributes: [][2]string{{"loss", "0 %"}, {"exceed", "50 %"}, {"sum", "21 s"}}, Trials: 12, Took: 61.5},
+			bench.Figure{FrameSize: size, Flows: 1, Name: "PDR", Label: "PDR (loss 0.5 %)", Unit: "fps", Primary: true, Values: []float64{truth * 1.4}, Nones: []string{"below the least load", "below the least load"}, Median: truth * 1.4, Mean: truth * 1.4,
+				Min: truth * 1.4, Max: truth * 1.4, Bound: ">=", Lower: truth * 1.4, Unsteady: true, Unfinished: i == 1, Trials: 4, Took: 20})
+	}
+	l := bench.Benchmark{Addr: "benchmark.b2b", Method: "back_to_back", Generator: b.Generator, Tool: b.Tool, Path: b.Path, Headers: "udp",
+		Figures: []bench.Figure{{FrameSize: 64, Flows: 1, Name: "back_to_back", Label: "back-to-back frames (RFC 9004)", Unit: "frames", Primary: true, Values: []float64{26_000}, Median: 26_000, Mean: 26_000, Min: 26_000, Max: 26_000, Trials: 14},
+			{FrameSize: 64, Flows: 1, Name: "buffer_time", Label: "corrected buffer time", Unit: "s", Values: []float64{0.000808}, Median: 0.000808, Mean: 0.000808, Min: 0.000808, Max: 0.000808},
+			{FrameSize: 1518, Flows: 1, Name: "back_to_back", Unit: "frames", Primary: true, Nones: []string{"not applicable: the throughput is the theoretical maximum"}}}}
+	run.Benchmarks = []bench.Benchmark{b, l}
+	return run
+}

@@ -15,6 +15,7 @@ type section struct {
 	Error        string
 	Path         []string
 	Facts        [][2]string
+	Found        *foundView
 	Charts       []chart
 	Ledgers      []ledgerView
 	Observed     []observedView
@@ -26,7 +27,7 @@ type section struct {
 	Notes        []string
 }
 
-type latencyRow struct{ Group, Samples, Min, P50, P90, P99, P999, Max string }
+type latencyRow struct{ Group, Samples, Min, P50, P90, P99, P999, Max, PDV, Jitter string }
 
 type requireView struct {
 	Badge          badge
@@ -34,6 +35,7 @@ type requireView struct {
 }
 
 type trialRow struct {
+	Phase                                            string
 	Frame, Flows, Repeat, Attempt, Offered, Duration string
 	Sent, Unsent, Received, Rate, Lost               string
 	Verdict                                          badge
@@ -51,6 +53,10 @@ func newSection(b *bench.Benchmark, anchor string) section {
 	if b.LineRate > 0 {
 		s.Facts = append(s.Facts, [2]string{"Link", bits(b.LineRate)})
 	}
+	for _, a := range b.Settings {
+		s.Facts = append(s.Facts, [2]string{capital(a[0]), a[1]})
+	}
+	s.Found = newFound(figures(b))
 	s.Charts = sectionCharts(b, gs)
 	several := severalFlows(gs)
 	for i, g := range gs {
@@ -68,11 +74,20 @@ func newSection(b *bench.Benchmark, anchor string) section {
 		s.Requires = append(s.Requires, v)
 	}
 	for _, t := range b.Trials {
-		r := trialRow{Frame: grouped(t.FrameSize), Flows: grouped(t.Flows), Repeat: fmt.Sprint(t.Repeat), Attempt: fmt.Sprint(t.Attempt), Offered: "maximum",
+		r := trialRow{Phase: t.Phase, Frame: grouped(t.FrameSize), Flows: grouped(t.Flows), Repeat: fmt.Sprint(t.Repeat), Attempt: fmt.Sprint(t.Attempt), Offered: "maximum",
 			Duration: fmt.Sprintf("%.3f s", t.Duration), Sent: grouped(t.Sent), Unsent: grouped(t.Unsent), Received: grouped(t.Received), Rate: rate(t.RxRate),
 			Lost: percentOf(t.LossRatio), Verdict: badgeOf(t.Verdict), Reasons: strings.Join(t.Reasons, "; ")}
 		if t.Offered > 0 {
 			r.Offered = rate(t.Offered)
+		}
+		for _, step := range t.Steps {
+			r.Offered += fmt.Sprintf(", then %s for %s", rate(step.Offered), seconds(step.Duration))
+		}
+		if t.Burst > 1 {
+			r.Offered += fmt.Sprintf(" in bursts of %s", grouped(t.Burst))
+		}
+		if t.Frames > 0 {
+			r.Offered += fmt.Sprintf(", %s frames", grouped(t.Frames))
 		}
 		s.Trials = append(s.Trials, r)
 	}
@@ -117,6 +132,18 @@ func proofText(b *bench.Benchmark, p bench.Proof) string {
 func sectionCharts(b *bench.Benchmark, gs []group) []chart {
 	if !slices.ContainsFunc(gs, func(g group) bool { return g.typical != nil }) {
 		return nil
+	}
+	var out []chart
+	keep := func(c chart, ok bool) {
+		if ok {
+			out = append(out, c)
+		}
+	}
+	if len(b.Figures) > 0 {
+		keep(foundChart(b, gs))
+		keep(lossCurve(b, gs))
+		keep(latencyCurve(gs))
+		return out
 	}
 	flows := flowCounts(gs)
 	note := ""
@@ -172,10 +199,9 @@ func sectionCharts(b *bench.Benchmark, gs []group) []chart {
 	if most == 0 {
 		rates.note = joined(" ", "No frames were lost.", rates.note)
 	}
-	out := []chart{rates.scaled(rateScale(top)).draw()}
-	if most > 0 {
-		out = append(out, losses.draw())
-	}
+	out = append(out, rates.scaled(rateScale(top)).draw())
+	keep(losses.draw(), most > 0)
+	keep(latencyCurve(gs))
 	if repeated && len(gs) <= 12 {
 		out = append(out, spread(gs))
 	}
@@ -204,12 +230,24 @@ func spread(gs []group) chart {
 	return spreadChart(cats, dots)
 }
 
+// typicalLatency is the latency of the trial that stands for a group: of two directions that along the path. nil: it was not measured.
+func typicalLatency(g group) *providers.Latency {
+	switch t := g.typical; {
+	case t == nil:
+		return nil
+	case t.Latency == nil && len(t.Directions) > 0:
+		return t.Directions[0].Latency
+	default:
+		return t.Latency
+	}
+}
+
 func latency(gs []group, several bool) []latencyRow {
 	var out []latencyRow
 	add := func(name string, l *providers.Latency) {
 		if l != nil {
 			us := func(ns float64) string { return significant(ns / 1000) }
-			out = append(out, latencyRow{name, grouped(l.Samples), us(l.Min), us(l.P50), us(l.P90), us(l.P99), us(l.P999), us(l.Max)})
+			out = append(out, latencyRow{name, grouped(l.Samples), us(l.Min), us(l.P50), us(l.P90), us(l.P99), us(l.P999), us(l.Max), us(l.PDV), us(l.Jitter)})
 		}
 	}
 	for _, g := range gs {

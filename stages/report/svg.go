@@ -37,6 +37,35 @@ func (d *drawing) cross(class string, x, y, r float64, tip string) {
 	fmt.Fprintf(&d.b, `<path class="%s" d="M%s %sL%s %sM%s %sL%s %s">%s</path>`, class, px(x-r), px(y-r), px(x+r), px(y+r), px(x-r), px(y+r), px(x+r), px(y-r), tipOf(tip))
 }
 
+// shape draws one of six marks that differ without colour: circle, square, diamond, triangle, turned triangle, ring.
+func (d *drawing) shape(n int, x, y float64, tip string) {
+	class := fmt.Sprintf("point l%d", n)
+	path := func(points ...float64) {
+		fmt.Fprintf(&d.b, `<path class="%s" d="M`, class)
+		for i := 0; i < len(points); i += 2 {
+			if i > 0 {
+				d.b.WriteByte('L')
+			}
+			fmt.Fprintf(&d.b, "%s %s", px(x+points[i]), px(y+points[i+1]))
+		}
+		fmt.Fprintf(&d.b, `Z">%s</path>`, tipOf(tip))
+	}
+	switch n {
+	case 0:
+		d.circle(class, x, y, 3.6, tip)
+	case 1:
+		path(-3.3, -3.3, 3.3, -3.3, 3.3, 3.3, -3.3, 3.3)
+	case 2:
+		path(0, -4.8, 4.8, 0, 0, 4.8, -4.8, 0)
+	case 3:
+		path(0, -4.4, 4.4, 3.4, -4.4, 3.4)
+	case 4:
+		path(0, 4.4, 4.4, -3.4, -4.4, -3.4)
+	default:
+		d.circle(class+" ring", x, y, 3.6, tip)
+	}
+}
+
 // text writes at a baseline point; anchor is start, middle or end.
 func (d *drawing) text(class, anchor string, x, y float64, s string) {
 	fmt.Fprintf(&d.b, `<text class="%s" text-anchor="%s" x="%s" y="%s">%s</text>`, class, anchor, px(x), px(y), html.EscapeString(s))

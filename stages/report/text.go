@@ -38,7 +38,10 @@ func tableBenchmark(w *strings.Builder, b *bench.Benchmark, width int) {
 	wrapped(w, "  ", joined(" · ", b.Method, b.Tool, b.Headers, directions(b)), width)
 	wrapped(w, "  ", strings.Join(b.Path, " → "), width)
 	gs := groups(b)
-	if len(gs) > 0 {
+	if fs := figures(b); len(fs) > 0 {
+		w.WriteByte('\n')
+		tableFigures(w, fs, width)
+	} else if len(gs) > 0 {
 		w.WriteByte('\n')
 		cols := []column{{head: "frame"}, {head: "flows", drop: 2}, {head: "sent", drop: 1}, {head: "received"}, {head: "on the wire", drop: 5}, {head: "lost"},
 			{head: "spread", drop: 4}, {head: "trials", left: true, drop: 3}, {head: "bottleneck", left: true, drop: 6}}
@@ -88,6 +91,27 @@ func tableBenchmark(w *strings.Builder, b *bench.Benchmark, width int) {
 	if b.Error != "" {
 		w.WriteByte('\n')
 		wrapped(w, "  ", "Error: "+b.Error, width)
+	}
+}
+
+// tableFigures writes what a search found.
+func tableFigures(w *strings.Builder, fs []figureView, width int) {
+	cols := []column{{head: "frame"}, {head: "flows", drop: 4}, {head: "figure", left: true}, {head: "median"}, {head: "spread", drop: 2}, {head: "bounds", drop: 3}, {head: "95 % interval", drop: 6},
+		{head: "trials", drop: 5}, {head: "took", drop: 4}, {head: "", left: true, drop: 1}}
+	var rows [][]string
+	blank := func(s string) string { return strings.TrimPrefix(s, "—") }
+	for _, f := range fs {
+		var marks []string
+		for _, m := range f.Marks {
+			marks = append(marks, m.Text)
+		}
+		rows = append(rows, []string{f.Frame + " B", f.Flows, f.Label, f.Value, blank(f.Spread), blank(f.Bounds), blank(f.Interval), f.Trials, f.Took, strings.Join(marks, ", ")})
+	}
+	grid(w, cols, rows, width)
+	for _, f := range fs {
+		if f.Missing != "" {
+			wrapped(w, "  ", fmt.Sprintf("%s B, %s: %s", f.Frame, f.Label, f.Missing), width)
+		}
 	}
 }
 
