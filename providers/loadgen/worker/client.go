@@ -66,9 +66,9 @@ func connect(ctx context.Context, l *link, o Open) (*Client, error) {
 func (c *Client) Ready() Ready { return c.ready }
 
 // Run is as Tester's. A connection that breaks is an error, and the worker ends by itself then.
-func (c *Client) Run(ctx context.Context, t Trial) (engine.Result, error) {
+func (c *Client) Run(ctx context.Context, r engine.Request, disturb func(context.Context) error, after time.Duration) (engine.Result, error) {
 	if !c.one.TryLock() {
-		return engine.Result{}, errBusy
+		return engine.Result{}, errors.New("a trial is running already")
 	}
 	defer c.one.Unlock()
 	switch {
@@ -79,7 +79,7 @@ func (c *Client) Run(ctx context.Context, t Trial) (engine.Result, error) {
 	case ctx.Err() != nil:
 		return engine.Result{}, ctx.Err()
 	}
-	res, err, broken := c.trial(ctx, t)
+	res, err, broken := c.trial(ctx, r, disturb, after)
 	if broken == nil {
 		return res, err
 	}
@@ -92,18 +92,18 @@ func (c *Client) Run(ctx context.Context, t Trial) (engine.Result, error) {
 }
 
 // trial runs one. broken says that the connection is of no more use.
-func (c *Client) trial(ctx context.Context, t Trial) (res engine.Result, err, broken error) {
-	r := run{Request: t.Request}
-	if t.Disturb != nil {
-		r.Disturb = &t.DisturbAfter
+func (c *Client) trial(ctx context.Context, r engine.Request, disturb func(context.Context) error, after time.Duration) (res engine.Result, err, broken error) {
+	m := run{Request: r}
+	if disturb != nil {
+		m.Disturb = &after
 	}
-	switch err := c.link.send(message{Run: &r}); {
+	switch err := c.link.send(message{Run: &m}); {
 	case errors.Is(err, errUnsendable):
 		return res, err, nil // another trial can be sent
 	case err != nil:
 		return res, nil, err
 	}
-	d := disturber{call: t.Disturb}
+	d := disturber{call: disturb}
 	defer func() {
 		// What went wrong here says more than what came back from the worker about it.
 		if own := d.end(err != nil || broken != nil); own != nil && broken == nil && ctx.Err() == nil {
@@ -115,7 +115,7 @@ func (c *Client) trial(ctx context.Context, t Trial) (res engine.Result, err, br
 	defer stop()
 	defer context.AfterFunc(ctx, func() {
 		if c.link.send(message{Cancel: &struct{}{}}) == nil { // else the connection is gone, which next finds out
-			limit := time.AfterFunc(stopLimit+t.Drain, stop)
+			limit := time.AfterFunc(stopLimit+r.Drain, stop)
 			context.AfterFunc(listen, func() { limit.Stop() })
 		}
 	})()
@@ -123,7 +123,7 @@ func (c *Client) trial(ctx context.Context, t Trial) (res engine.Result, err, br
 		m, err := c.link.next(listen)
 		switch {
 		case err != nil && listen.Err() != nil:
-			return res, nil, fmt.Errorf("a trial did not stop within %s", stopLimit+t.Drain)
+			return res, nil, fmt.Errorf("a trial did not stop within %s", stopLimit+r.Drain)
 		case err != nil:
 			return res, nil, err
 		case m.Result != nil && ctx.Err() != nil:
@@ -141,7 +141,7 @@ func (c *Client) trial(ctx context.Context, t Trial) (res engine.Result, err, br
 	}
 }
 
-// disturber calls Disturb once.
+// disturber disturbs once.
 type disturber struct {
 	call   func(context.Context) error
 	cancel context.CancelFunc // not nil: it was called

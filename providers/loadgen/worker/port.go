@@ -26,11 +26,15 @@ type PortSpec struct {
 	Socket string `json:"socket,omitempty"` // absolute path
 	Server bool   `json:"server,omitempty"` // makes the socket and waits for the switch, instead of connecting to it
 	MAC    string `json:"mac,omitempty"`    // of the tester's side; "": made up of the path
+	// SocketMode are the permission bits of a socket that it makes, for a switch of another user; 0: what the umask leaves.
+	SocketMode uint32 `json:"socket_mode,omitempty"`
+	Hugepages  bool   `json:"hugepages,omitempty"` // frames in hugepages instead of normal pages
 
 	// Of kernel interfaces.
 	Interface string `json:"interface,omitempty"`
-	Netns     string `json:"netns,omitempty"` // named network namespace (/run/netns); "": that of the process
-	Mode      string `json:"mode,omitempty"`  // of AF_XDP: "zerocopy", "copy", or "": what the driver has
+	Netns     string `json:"netns,omitempty"`  // name of a network namespace (/run/netns), or a path such as /proc/1234/ns/net; "": that of the process
+	Mode      string `json:"mode,omitempty"`   // of AF_XDP: "zerocopy", "copy", or "": what the driver has
+	Tagged    bool   `json:"tagged,omitempty"` // test frames have VLAN tags, which AF_XDP on a virtual interface would lose
 
 	Queues int `json:"queues,omitempty"`  // pairs
 	RxSize int `json:"rx_size,omitempty"` // descriptors of each receiving queue, a power of two
@@ -58,6 +62,8 @@ func (p PortSpec) Check() error {
 			return fmt.Errorf("the path of a socket has at most %d bytes; %s has %d", sunPath, p.Socket, len(p.Socket))
 		case p.Interface != "" || p.Netns != "" || p.Mode != "":
 			return errors.New("a vhost-user port has neither interface, network namespace nor mode")
+		case p.SocketMode > 0o777 || p.SocketMode != 0 && !p.Server:
+			return fmt.Errorf("socket mode %#o: want permission bits such as 0666, of a socket that this side makes", p.SocketMode)
 		}
 		if _, err := net.ParseMAC(p.MAC); p.MAC != "" && err != nil {
 			return fmt.Errorf("mac %q is not an address such as 02:00:00:00:00:01", p.MAC)
@@ -66,10 +72,10 @@ func (p PortSpec) Check() error {
 		switch {
 		case p.Interface == "" || len(p.Interface) > ifName || strings.ContainsAny(p.Interface, "/ \x00"):
 			return fmt.Errorf("%q is not the name of an interface", p.Interface)
-		case strings.ContainsAny(p.Netns, "/\x00") || p.Netns == "." || p.Netns == "..":
+		case !path.IsAbs(p.Netns) && strings.ContainsAny(p.Netns, "/\x00") || p.Netns == "." || p.Netns == "..":
 			return fmt.Errorf("%q is not the name of a network namespace", p.Netns)
-		case p.Socket != "" || p.Server || p.MAC != "":
-			return fmt.Errorf("a port of kind %s has neither socket, server nor mac", p.Kind)
+		case p.Socket != "" || p.Server || p.MAC != "" || p.SocketMode != 0 || p.Hugepages:
+			return fmt.Errorf("a port of kind %s has neither socket, server, mac nor hugepages", p.Kind)
 		case !slices.Contains([]string{"", "zerocopy", "copy"}, p.Mode):
 			return fmt.Errorf("mode %q: want zerocopy or copy", p.Mode)
 		case p.Mode != "" && p.Kind == AFPacket:
@@ -125,9 +131,15 @@ func ParsePort(s string) (PortSpec, error) {
 
 func (p *PortSpec) set(option string) error {
 	name, value, given := strings.Cut(option, "=")
-	if name == "server" && !given {
-		p.Server = true
-		return nil
+	if !given {
+		switch name {
+		case "server":
+			p.Server = true
+			return nil
+		case "hugepages":
+			p.Hugepages = true
+			return nil
+		}
 	}
 	var number *int
 	switch name {
@@ -143,8 +155,15 @@ func (p *PortSpec) set(option string) error {
 		p.MAC = value
 	case "mode":
 		p.Mode = value
+	case "socket_mode":
+		n, err := strconv.ParseUint(value, 8, 32)
+		if err != nil {
+			return fmt.Errorf("socket_mode=%s: want an octal number such as 0666", value)
+		}
+		p.SocketMode = uint32(n)
+		return nil
 	default:
-		return fmt.Errorf("there is no option %q: want server, mac=, mode=, queues=, rx_size=, tx_size= or frame=", option)
+		return fmt.Errorf("there is no option %q: want server, socket_mode=, hugepages, mac=, mode=, queues=, rx_size=, tx_size= or frame=", option)
 	}
 	if number == nil {
 		if value == "" {
@@ -158,4 +177,15 @@ func (p *PortSpec) set(option string) error {
 	}
 	*number = n
 	return nil
+}
+
+// String is the port as ParsePort would read its beginning.
+func (p PortSpec) String() string {
+	switch {
+	case p.Kind == VhostUser:
+		return p.Kind + ":" + p.Socket
+	case p.Netns != "":
+		return p.Kind + ":" + p.Interface + "@" + p.Netns
+	}
+	return p.Kind + ":" + p.Interface
 }

@@ -125,11 +125,12 @@ func (s *server) opens(ctx context.Context, o Open) error {
 
 // runs does one trial.
 func (s *server) runs(ctx context.Context, r run) error {
-	t := Trial{Request: r.Request}
 	answer := make(chan error, 1)
+	var disturb func(context.Context) error
+	var after time.Duration
 	if r.Disturb != nil {
-		t.DisturbAfter = *r.Disturb
-		t.Disturb = func(ctx context.Context) error {
+		after = *r.Disturb
+		disturb = func(ctx context.Context) error {
 			if err := s.send(message{Due: &struct{}{}}); err != nil {
 				return err
 			}
@@ -144,7 +145,7 @@ func (s *server) runs(ctx context.Context, r run) error {
 	var res engine.Result
 	failure, err := s.during(ctx, func(ctx context.Context) error {
 		var err error
-		res, err = runTrial(ctx, s.engine, t)
+		res, err = s.engine.Run(ctx, r.Request, disturb, after)
 		return err
 	}, func(m message, cancel context.CancelFunc) error {
 		switch {

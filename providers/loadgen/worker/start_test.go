@@ -115,7 +115,7 @@ func TestStart(t *testing.T) {
 	if st, err := os.Stat(filepath.Join(process(p).Dir)); err != nil || st.Mode().Perm() != 0o700 {
 		t.Errorf("the folder: %v, %v", st, err)
 	}
-	if res, err := c.Run(t.Context(), Trial{Request: engine.Request{Streams: oneStream.Streams, Frames: 7}}); err != nil || res.Directions[0].Received != 7 {
+	if res, err := c.Run(t.Context(), engine.Request{Streams: oneStream.Streams, Frames: 7}, nil, 0); err != nil || res.Directions[0].Received != 7 {
 		t.Errorf("%+v, %v", res, err)
 	}
 	for range 2 {
@@ -199,7 +199,7 @@ func TestWorkerEndsWithItsClient(t *testing.T) {
 		t.Fatal(err)
 	}
 	running := make(chan error, 1)
-	go func() { _, err := c.Run(context.Background(), Trial{Request: oneStream}); running <- err }()
+	go func() { _, err := c.Run(context.Background(), oneStream, nil, 0); running <- err }()
 	c.link.conn.Close() // what the kernel does for a process that is killed
 	gone(t, p)
 	if err := within(t, running); err == nil {

@@ -24,16 +24,23 @@ type fakeEngine struct {
 	err     error
 
 	mu     sync.Mutex
+	after  time.Duration // of a disturbance
 	ran    []engine.Request
 	closes int
 }
 
-func (f *fakeEngine) Run(ctx context.Context, r engine.Request) (engine.Result, error) {
+func (f *fakeEngine) Run(ctx context.Context, r engine.Request, disturb func(context.Context) error, after time.Duration) (engine.Result, error) {
 	f.mu.Lock()
 	f.ran = append(f.ran, r)
 	f.mu.Unlock()
 	if f.hold {
 		f.started <- struct{}{}
+		if disturb != nil {
+			f.after = after
+			if err := disturb(ctx); err != nil {
+				return f.answer, err
+			}
+		}
 		<-ctx.Done()
 		return f.answer, ctx.Err()
 	}
@@ -103,7 +110,7 @@ func TestTrialsOverTheWire(t *testing.T) {
 		t.Error(d)
 	}
 	for range 3 {
-		got, err := c.Run(t.Context(), Trial{Request: oneStream})
+		got, err := c.Run(t.Context(), oneStream, nil, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -125,7 +132,7 @@ func TestTrialsOverTheWire(t *testing.T) {
 	if f.closed() != 1 {
 		t.Errorf("the engine was closed %d times", f.closed())
 	}
-	if _, err := c.Run(t.Context(), Trial{Request: oneStream}); err == nil {
+	if _, err := c.Run(t.Context(), oneStream, nil, 0); err == nil {
 		t.Error("a closed client ran a trial")
 	}
 }
@@ -154,18 +161,18 @@ func TestTrialFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		res, err := c.Run(t.Context(), Trial{Request: oneStream})
+		res, err := c.Run(t.Context(), oneStream, nil, 0)
 		if err == nil || err.Error() != "the link went down" || res.Behind != 7 {
 			t.Errorf("%+v, %v", res, err)
 		}
 	}
 	bad := oneStream
 	bad.Load = -1
-	if _, err := c.Run(t.Context(), Trial{Request: bad}); !errors.Is(err, errUnsendable) {
+	if _, err := c.Run(t.Context(), bad, nil, 0); !errors.Is(err, errUnsendable) {
 		t.Errorf("a negative load: %v", err)
 	}
 	f.err = nil
-	if _, err := c.Run(t.Context(), Trial{Request: oneStream}); err != nil {
+	if _, err := c.Run(t.Context(), oneStream, nil, 0); err != nil {
 		t.Errorf("a later trial: %v", err)
 	}
 }
@@ -179,12 +186,12 @@ func TestCancelStopsTheTrial(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { <-f.started; cancel() }()
-	res, err := c.Run(ctx, Trial{Request: oneStream})
+	res, err := c.Run(ctx, oneStream, nil, 0)
 	if !errors.Is(err, context.Canceled) || len(res.Directions) != 1 || res.Directions[0].Sent != 5 {
 		t.Errorf("%+v, %v", res, err)
 	}
 	f.hold = false
-	if _, err := c.Run(t.Context(), Trial{Request: oneStream}); err != nil {
+	if _, err := c.Run(t.Context(), oneStream, nil, 0); err != nil {
 		t.Errorf("after a cancelled trial: %v", err)
 	}
 }
@@ -198,70 +205,93 @@ func TestOneTrialAtATime(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	first := make(chan error, 1)
-	go func() { _, err := c.Run(ctx, Trial{Request: oneStream}); first <- err }()
+	go func() { _, err := c.Run(ctx, oneStream, nil, 0); first <- err }()
 	within(t, f.started)
-	if _, err := c.Run(t.Context(), Trial{Request: oneStream}); !errors.Is(err, errBusy) {
+	if _, err := c.Run(t.Context(), oneStream, nil, 0); err == nil || !strings.Contains(err.Error(), "already") {
 		t.Errorf("a second trial: %v", err)
 	}
 	cancel()
 	within(t, first)
 }
 
-// Both kinds of Tester disturb alike.
+// Whoever calls Run is asked to disturb, wherever the engine is.
 func TestDisturb(t *testing.T) {
-	testers := map[string]func(*testing.T, *fakeEngine) Tester{
-		"local": func(t *testing.T, f *fakeEngine) Tester {
-			l, err := Local(t.Context(), twoPorts, f.open)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return l
-		},
-		"worker": func(t *testing.T, f *fakeEngine) Tester {
-			l, _ := pair(t, f, time.Minute)
-			c, err := connect(t.Context(), l, twoPorts)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return c
-		},
+	open := func(t *testing.T, f *fakeEngine) Tester {
+		l, _ := pair(t, f, time.Minute)
+		c, err := connect(t.Context(), l, twoPorts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
 	}
-	broken := errors.New("the switch does not restart")
-	for name, open := range testers {
-		t.Run(name+"/works", func(t *testing.T) {
-			f := &fakeEngine{hold: true, started: make(chan struct{}, 1), answer: engine.Result{Behind: 1}}
-			x := open(t, f)
-			defer x.Close(t.Context())
-			ctx, cancel := context.WithCancel(t.Context())
-			calls := 0
-			res, err := x.Run(ctx, Trial{Request: oneStream, Disturb: func(context.Context) error {
-				calls++
-				<-f.started // the stream is going on
-				cancel()    // which is how the fake stream ends
-				return nil
-			}})
-			if calls != 1 || res.Behind != 1 || !errors.Is(err, context.Canceled) {
-				t.Errorf("%d calls, %+v, %v", calls, res, err)
-			}
-		})
-		t.Run(name+"/fails", func(t *testing.T) {
-			f := &fakeEngine{hold: true, started: make(chan struct{}, 1)}
-			x := open(t, f)
-			defer x.Close(t.Context())
-			_, err := x.Run(t.Context(), Trial{Request: oneStream, Disturb: func(context.Context) error { return broken }})
-			if !errors.Is(err, broken) {
-				t.Errorf("want the error of the disturbance: %v", err)
-			}
-		})
-		t.Run(name+"/too late", func(t *testing.T) {
-			f := &fakeEngine{}
-			x := open(t, f)
-			defer x.Close(t.Context())
-			_, err := x.Run(t.Context(), Trial{Request: oneStream, DisturbAfter: time.Hour, Disturb: func(context.Context) error { panic("never") }})
-			if err == nil || !strings.Contains(err.Error(), "ended before it was to be disturbed") {
-				t.Error(err)
-			}
-		})
+	t.Run("works", func(t *testing.T) {
+		f := &fakeEngine{hold: true, started: make(chan struct{}, 1), answer: engine.Result{Behind: 1}}
+		x := open(t, f)
+		ctx, cancel := context.WithCancel(t.Context())
+		calls := 0
+		res, err := x.Run(ctx, oneStream, func(context.Context) error {
+			calls++
+			<-f.started // the stream is going on
+			cancel()    // which is how the fake stream ends
+			return nil
+		}, 7*time.Millisecond)
+		if calls != 1 || res.Behind != 1 || !errors.Is(err, context.Canceled) || f.after != 7*time.Millisecond {
+			t.Errorf("%d calls after %s, %+v, %v", calls, f.after, res, err)
+		}
+	})
+	t.Run("fails", func(t *testing.T) {
+		broken := errors.New("the switch does not restart")
+		f := &fakeEngine{hold: true, started: make(chan struct{}, 2), answer: engine.Result{Behind: 1}}
+		x := open(t, f)
+		res, err := x.Run(t.Context(), oneStream, func(context.Context) error { return broken }, 0)
+		if !errors.Is(err, broken) || res.Behind != 1 {
+			t.Errorf("want the error of the disturbance: %+v, %v", res, err)
+		}
+		f.hold = false
+		if _, err := x.Run(t.Context(), oneStream, nil, 0); err != nil {
+			t.Errorf("a later trial: %v", err)
+		}
+	})
+	t.Run("is not due", func(t *testing.T) {
+		f := &fakeEngine{err: errors.New("the link went down")}
+		x := open(t, f)
+		if _, err := x.Run(t.Context(), oneStream, func(context.Context) error { panic("never") }, time.Hour); err == nil || err.Error() != "the link went down" {
+			t.Error(err)
+		}
+	})
+	t.Run("takes until the worker goes", func(t *testing.T) {
+		a, b := net.Pipe()
+		f := &fakeEngine{hold: true, started: make(chan struct{}, 1)}
+		go func() { _ = serve(context.Background(), newLink(b, time.Minute), f.open) }()
+		c, err := connect(t.Context(), newLink(a, time.Minute), twoPorts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = c.Run(t.Context(), oneStream, func(ctx context.Context) error {
+			b.Close()
+			<-ctx.Done()
+			return ctx.Err()
+		}, 0)
+		if err == nil || errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	})
+}
+
+func TestLocal(t *testing.T) {
+	f := &fakeEngine{answer: engine.Result{Behind: 1}}
+	if _, err := Local(t.Context(), Open{}, f.open); err == nil {
+		t.Error("no ports were opened well")
+	}
+	l, err := Local(t.Context(), twoPorts, f.open)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res, err := l.Run(t.Context(), oneStream, nil, 0); err != nil || res.Behind != 1 || len(l.Ready().Ports) != 2 {
+		t.Errorf("%+v, %v, %+v", res, err, l.Ready())
+	}
+	if err := l.Close(t.Context()); err != nil || f.closed() != 1 {
+		t.Errorf("%v, closed %d times", err, f.closed())
 	}
 }
 
@@ -273,7 +303,7 @@ func TestClientGoes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	go func() { _, _ = c.Run(context.Background(), Trial{Request: oneStream}) }()
+	go func() { _, _ = c.Run(context.Background(), oneStream, nil, 0) }()
 	within(t, f.started)
 	l.conn.Close()
 	if err := within(t, served); err != nil {
@@ -316,7 +346,7 @@ func TestQuietTrialIsNotSilence(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
-	if _, err := c.Run(ctx, Trial{Request: oneStream}); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := c.Run(ctx, oneStream, nil, 0); !errors.Is(err, context.DeadlineExceeded) {
 		t.Error(err)
 	}
 }
@@ -332,10 +362,10 @@ func TestWorkerGoes(t *testing.T) {
 	}
 	go func() { <-f.started; kill() }()
 	// Whether the result is ahead of the end or not: it is no cancelled trial on this side.
-	if _, err := c.Run(t.Context(), Trial{Request: oneStream}); err == nil || errors.Is(err, context.Canceled) {
+	if _, err := c.Run(t.Context(), oneStream, nil, 0); err == nil || errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	if _, err := c.Run(t.Context(), Trial{Request: oneStream}); err == nil || !strings.Contains(err.Error(), "worker") {
+	if _, err := c.Run(t.Context(), oneStream, nil, 0); err == nil || !strings.Contains(err.Error(), "worker") {
 		t.Error(err)
 	}
 	if err := c.Close(t.Context()); err != nil {

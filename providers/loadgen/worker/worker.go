@@ -9,9 +9,7 @@ package worker
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"plumb/providers/loadgen/engine"
@@ -21,9 +19,9 @@ import (
 type Tester interface {
 	// Ready says what was opened.
 	Ready() Ready
-	// Run does one trial. One at a time: a second one meanwhile is an error. When ctx ends, the stream stops, and what was counted until then is
-	// returned beside the error.
-	Run(ctx context.Context, t Trial) (engine.Result, error)
+	// Run is as engine.Engine's: one trial at a time; disturb, if not nil, is called once, after that time of the stream, in the process that calls Run;
+	// when ctx ends, the stream stops, and what was counted until then is returned beside the error.
+	Run(ctx context.Context, r engine.Request, disturb func(context.Context) error, after time.Duration) (engine.Result, error)
 	// Close gives back all that was taken, and waits until it has gone. A second Close does nothing.
 	Close(ctx context.Context) error
 }
@@ -63,18 +61,9 @@ type PortInfo struct {
 	MaxFrame int    `json:"max_frame"` // bytes, without FCS
 }
 
-// Trial is what to run.
-type Trial struct {
-	engine.Request
-	// Disturb, if not nil, is called once, DisturbAfter into the stream, while the stream goes on. When it fails, so does the trial. It is always called
-	// in the process that calls Run.
-	Disturb      func(context.Context) error
-	DisturbAfter time.Duration
-}
-
-// Engine is what runs trials: engine.Engine and the ports that it owns.
+// Engine is what runs trials: engine.Engine, which owns its ports.
 type Engine interface {
-	Run(ctx context.Context, r engine.Request) (engine.Result, error)
+	Run(ctx context.Context, r engine.Request, disturb func(context.Context) error, after time.Duration) (engine.Result, error)
 	Close() error
 }
 
@@ -90,69 +79,14 @@ func Local(ctx context.Context, o Open, open Opener) (Tester, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &local{engine: e, ready: ready}, nil
+	return &local{e, ready}, nil
 }
 
 type local struct {
-	engine Engine
-	ready  Ready
-	one    sync.Mutex // a trial runs, or the tester is being closed
-	closed bool
+	Engine
+	ready Ready
 }
-
-var errBusy = errors.New("a trial is running already")
 
 func (l *local) Ready() Ready { return l.ready }
 
-func (l *local) Run(ctx context.Context, t Trial) (engine.Result, error) {
-	if !l.one.TryLock() {
-		return engine.Result{}, errBusy
-	}
-	defer l.one.Unlock()
-	if l.closed {
-		return engine.Result{}, errors.New("the generator is closed")
-	}
-	return runTrial(ctx, l.engine, t)
-}
-
-func (l *local) Close(context.Context) error {
-	l.one.Lock()
-	defer l.one.Unlock()
-	if l.closed {
-		return nil
-	}
-	l.closed = true
-	return l.engine.Close()
-}
-
-// runTrial runs a trial and disturbs it when that is due.
-func runTrial(ctx context.Context, e Engine, t Trial) (engine.Result, error) {
-	if t.Disturb == nil {
-		return e.Run(ctx, t.Request)
-	}
-	running, stop := context.WithCancel(ctx)
-	defer stop()
-	outcome := make(chan error, 1)
-	over := make(chan struct{})
-	go func() {
-		due := time.NewTimer(t.DisturbAfter)
-		defer due.Stop()
-		select {
-		case <-due.C:
-		case <-over:
-			outcome <- fmt.Errorf("the stream ended before it was to be disturbed, after %s", t.DisturbAfter)
-			return
-		}
-		err := t.Disturb(running)
-		if err != nil {
-			stop() // no use in going on
-		}
-		outcome <- err
-	}()
-	res, err := e.Run(running, t.Request)
-	close(over)
-	if disturbed := <-outcome; disturbed != nil && ctx.Err() == nil && (err == nil || errors.Is(err, context.Canceled)) {
-		return res, disturbed
-	}
-	return res, err
-}
+func (l *local) Close(context.Context) error { return l.Engine.Close() }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"plumb/providers"
 	"plumb/providers/loadgen/engine"
@@ -15,7 +16,7 @@ import (
 
 type silent struct{}
 
-func (silent) Run(ctx context.Context, r engine.Request) (engine.Result, error) {
+func (silent) Run(ctx context.Context, r engine.Request, _ func(context.Context) error, _ time.Duration) (engine.Result, error) {
 	res := engine.Result{Directions: []providers.Direction{{Sent: r.Frames, Received: r.Frames}}}
 	if r.Frames > 0 {
 		return res, nil
