@@ -1,6 +1,9 @@
 package tally
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // gapCount is how many of the longest gaps are kept.
 const gapCount = 32
@@ -54,12 +57,7 @@ func (g *gaps) keep(new gap) {
 // silence is all the time in which nothing came, as far as it was kept, in order; also that before the first and after the last frame.
 func (g *gaps) silence() []gap {
 	s := append([]gap{{0, g.first}, {g.last, ^uint64(0)}}, g.longest[:g.used]...)
-	slices.SortFunc(s, func(a, b gap) int {
-		if a.begin < b.begin {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(s, func(a, b gap) int { return cmp.Compare(a.begin, b.begin) })
 	return s
 }
 
