@@ -41,8 +41,8 @@ func Pair(o Options) (a, b *Port) {
 	}
 	for i := range o.Queues {
 		ab, ba := newLink(i, a, &o), newLink(i, b, &o)
-		a.tx, b.rx = append(a.tx, ab), append(b.rx, &receiver{link: ab, port: b})
-		b.tx, a.rx = append(b.tx, ba), append(a.rx, &receiver{link: ba, port: a})
+		a.tx, b.rx = append(a.tx, ab), append(b.rx, &receiver{link: ab, port: b, out: make([][]byte, 0, o.Depth)})
+		b.tx, a.rx = append(b.tx, ba), append(a.rx, &receiver{link: ba, port: a, out: make([][]byte, 0, o.Depth)})
 	}
 	return a, b
 }
@@ -195,6 +195,9 @@ func (r *receiver) Receive(n int) [][]byte {
 		}
 		r.out = append(r.out, r.slots[at].Buf[:r.slots[at].Len])
 		r.done++
+	}
+	if len(r.out) == 0 {
+		r.Release() // lost frames, which nobody will give back
 	}
 	return r.out
 }
