@@ -26,11 +26,15 @@ type process struct {
 	Files   []string          `json:"files,omitempty"`   // it removes these when it ends well
 	Pages   map[int]int       `json:"pages,omitempty"`   // of 2 MB, by NUMA node
 	Data    map[string]string `json:"data,omitempty"`    // what its model wants to keep
+
+	Children []int `json:"children,omitempty"` // which end with it, unless it is killed
 }
 
-func procStat(pid int, comm string) string {
-	return fmt.Sprintf("%d (%s) S 1 %d %d 0 -1 4194560 100 0 0 0 1 1 0 0 20 0 1 0 %d 100000000 1000 18446744073709551615 1 1 0 0 0 0 0 0 0 0 0 0 17 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n",
-		pid, comm, pid, pid, 100+pid)
+func procStat(pid int, comm string) string { return childStat(pid, 1, pid, comm) }
+
+func childStat(pid, parent, session int, comm string) string {
+	return fmt.Sprintf("%d (%s) S %d %d %d 0 -1 4194560 100 0 0 0 1 1 0 0 20 0 1 0 %d 100000000 1000 18446744073709551615 1 1 0 0 0 0 0 0 0 0 0 0 17 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n",
+		pid, comm, parent, session, session, 100+pid)
 }
 
 // spawn makes a process run.
@@ -63,6 +67,13 @@ func (h *host) end(p *process, status int) error {
 		return err
 	}
 	if status != 128+9 {
+		for _, c := range p.Children {
+			if child := h.state.Procs[c]; child != nil {
+				if err := h.end(child, status); err != nil {
+					return err
+				}
+			}
+		}
 		for _, f := range append(slices.Clone(p.Sockets), p.Files...) {
 			if err := os.Remove(h.real(f, false)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err
@@ -126,6 +137,8 @@ func (c *Conn) Start(ctx context.Context, p providers.Process) error {
 			return nil
 		case name == "dpdk-testpmd" && !h.settings.NoDPDK:
 			return h.startTestpmd(proc)
+		case name == "stress-ng" && !h.settings.NoStress:
+			return h.startStress(proc)
 		default:
 			if programs()[name] == nil {
 				h.unknown(p.Args)

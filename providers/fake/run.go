@@ -40,7 +40,7 @@ func programs() map[string]program {
 		"mkdir": mkdir, "rm": rm, "rmdir": rmdir, "readlink": readlink, "ls": ls, "mountpoint": mountpoint, "touch": touch, "mkfifo": touch, "chmod": func(*host, *run) int { return 0 },
 		"mount": mount, "umount": umount, "tail": tail, "find": find, "dd": dd, "cp": cp, "mv": mv, "pgrep": pgrep,
 		"update-alternatives": alternatives, "ovsdb-tool": ovsdbTool, "ovsdb-server": ovsdbServer, "ovs-vswitchd": vswitchd, "ovs-vswitchd-dpdk": vswitchd,
-		"ovs-ofctl": ofctl, "ovs-vsctl": vsctl, "ovs-appctl": appctl, "dpdk-testpmd": testpmdOnce,
+		"ovs-ofctl": ofctl, "ovs-vsctl": vsctl, "ovs-appctl": appctl, "dpdk-testpmd": testpmdOnce, "stress-ng": stressOnce,
 	}
 }
 
@@ -104,6 +104,8 @@ func (h *host) installed(name string) bool {
 		return !h.settings.NoDPDK
 	case strings.HasPrefix(name, "ovs"):
 		return !h.settings.NoOVS
+	case name == "stress-ng":
+		return !h.settings.NoStress
 	}
 	return true
 }

@@ -124,37 +124,6 @@ func TestClaims(t *testing.T) {
 	}
 }
 
-func TestCompareUsage(t *testing.T) {
-	stat := func(tid, comm, user, system string) []byte {
-		return []byte(tid + " (" + comm + ") R 1 1 1 0 -1 0 0 0 0 0 " + user + " " + system + " 0 0 20 0 1 0 5 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 17 1 0 0 0 0 0\n")
-	}
-	before, err := parseUsage(map[string][]byte{
-		"/proc/uptime": []byte("100.00 50.00\n"), "/proc/stat": []byte("cpu  1 1 1 1 1 1 1 1 0 0\ncpu0 0 0 0 0 0 0 0 0 0 0\ncpu1 100 0 0 0 0 0 0 0 0 0\nintr 5\n"),
-		"/proc/7/task/7/stat": stat("7", "ovs-vswitchd", "10", "0"), "/proc/7/task/8/stat": stat("8", "pmd-c01/id:8", "0", "0"), "/proc/9/task/9/stat": stat("9", "idle (x) y", "5", "5"),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	after, err := parseUsage(map[string][]byte{
-		"/proc/uptime": []byte("110.00 50.00\n"), "/proc/stat": []byte("cpu0 200 0 100 600 0 0 0 100 0 0\ncpu1 1100 0 0 0 0 0 0 0 0 0\n"),
-		"/proc/7/task/7/stat": stat("7", "ovs-vswitchd", "12", "0"), "/proc/7/task/8/stat": stat("8", "pmd-c01/id:8", "900", "100"), "/proc/9/task/9/stat": stat("9", "idle (x) y", "5", "6"),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	core := func(n string, v ...float64) providers.Observation {
-		return providers.Observation{Host: "dut", Kind: "cpu", Subject: "core " + n, Metrics: []providers.Metric{percent("user", v[0]), percent("system", v[1]), percent("idle", v[2]), percent("steal", v[3])}}
-	}
-	thread := func(s string, user, system float64) providers.Observation {
-		return providers.Observation{Host: "dut", Kind: "thread", Subject: s, Metrics: []providers.Metric{percent("user", user), percent("system", system), {Name: "core", Value: 1}}}
-	}
-	want := []providers.Observation{core("0", 20, 10, 60, 10), core("1", 100, 0, 0, 0),
-		thread("ovs-vswitchd/pmd-c01/id:8 8", 90, 10), thread("ovs-vswitchd/ovs-vswitchd 7", 0.2, 0)}
-	if diff := cmp.Diff(want, compare("dut", before, after)); diff != "" {
-		t.Error(diff)
-	}
-}
-
 func TestFingerprint(t *testing.T) {
 	got, err := fingerprint(fileset{
 		"/proc/mounts": []byte("none /dev/hugepages hugetlbfs rw,pagesize=2M 0 0\n"), "/proc/cmdline": []byte("quiet\n"), "/proc/modules": []byte("vfio 16384 0 - Live 0x0\n"),
@@ -177,13 +146,4 @@ func TestFingerprint(t *testing.T) {
 	if diff := cmp.Diff(want, have); diff != "" {
 		t.Error(diff)
 	}
-}
-
-func FuzzParseThread(f *testing.F) {
-	f.Add("7 (a b) c) R 1 1 1 0 -1 0 0 0 0 0 10 5 0 0 20 0 1 0 5 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 17 1 0 0\n")
-	f.Fuzz(func(t *testing.T, s string) {
-		if th, ok := parseThread(s); ok && len(th.comm) > len(s) {
-			t.Errorf("%q: %+v", s, th)
-		}
-	})
 }

@@ -66,7 +66,10 @@ func Environment(m providers.Mark) []string {
 func carries(environ []byte, m providers.Mark) bool {
 	have := strings.Split(string(environ), "\x00")
 	for i, e := range Environment(m) {
-		if any := i == 1 && m.Address == ""; !any && !slices.Contains(have, e) {
+		// Until a process that Conn.Start starts becomes what it runs, its variables are values of PLUMB_ENV_0 and so on.
+		if any := i == 1 && m.Address == ""; !any && !slices.ContainsFunc(have, func(h string) bool {
+			return h == e || strings.HasPrefix(h, "PLUMB_ENV_") && strings.HasSuffix(h, "="+e)
+		}) {
 			return false
 		}
 	}
