@@ -61,6 +61,9 @@ func TestImportRules(t *testing.T) {
 				if test && path == "os/exec" {
 					continue // tests start the real thing to compare with
 				}
+				if test && pkg == "stages/bench/search" && path == "plumb/providers/dummy" {
+					continue // searches are driven by the model
+				}
 				if covers(r.in, pkg) && !covers(r.except, pkg) && forbidden(r.forbid, path) {
 					t.Errorf("%s imports %s: %s", file, path, r.why)
 				}

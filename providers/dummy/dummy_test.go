@@ -11,7 +11,7 @@ import (
 	"plumb/providers"
 )
 
-// open opens a generator with the schema's defaults and what is given.
+// open opens a generator with the schema's defaults and the numbers that are given.
 func open(t *testing.T, set map[string]float64) providers.Generator {
 	t.Helper()
 	attrs := map[string]cty.Value{}

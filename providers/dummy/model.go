@@ -13,54 +13,174 @@ import (
 	"plumb/providers"
 )
 
-// model is the switch and the tester. Rates are frames per second and direction, times nanoseconds.
+// model is the switch and the tester. Rates are frames per second and direction.
 type model struct {
-	capacity    float64 // forwarded at 64-byte frames and one flow
-	byteRate    float64 // forwarded bytes per second at most, whatever the frame size; 0: no limit
-	testerRate  float64 // sent at most
-	noise       float64 // standard deviation of the capacity between trials, as a ratio
-	loss        float64 // of every frame, whatever the load
-	flowPenalty float64 // of the capacity, for each factor of ten in flows
-	latency     float64 // of an empty switch
-	rand        *rand.Rand
+	capacity      float64 // forwarded at 64-byte frames and one flow
+	byteRate      float64 // forwarded bytes per second at most, whatever the frame size; 0: no limit
+	testerRate    float64 // sent at most, and within bursts
+	noise         float64 // standard deviation of the capacity between trials, as a ratio
+	drift         float64 // of the capacity from trial to trial, as a ratio; below 0 it falls
+	loss          float64 // of every frame, whatever the load
+	flowPenalty   float64 // of the capacity, for each factor of ten in flows
+	latency       float64 // of an empty switch, nanoseconds
+	kneeWidth     float64 // of the capacity, where a soft knee begins below it; 0: a step
+	inversionFrom float64 // loads from here ...
+	inversionTo   float64 // ... to below here lose inversionLoss though greater ones may not; equal: none
+	inversionLoss float64
+	buffer        float64 // frames, each direction; 0: none in a stream, no end in a burst of a given number of frames
+	recovery      time.Duration
+	outage        time.Duration // of a reset
+	refuses       bool          // a full queue refuses frames (Unsent) instead of dropping them
+	fault         string        // what is wrong with every faultEvery-th trial
+	faultEvery    int
+	rand          *rand.Rand
+	trials        int // made so far
 }
+
+// recoveryLoss is the ratio of frames lost in the time after an overload.
+const recoveryLoss = 0.1
 
 // trial is what one trial counts.
 func (m *model) trial(req providers.TrialRequest) providers.TrialResult {
-	res := providers.TrialResult{Duration: req.Duration}
+	m.trials++
 	directions := 1
 	if req.Bidirectional {
 		directions = 2
 	}
-	seconds := req.Duration.Seconds()
+	var res providers.TrialResult
 	for range directions {
-		d := providers.Direction{Offered: req.Load}
-		rate := req.Load
-		if rate == 0 || rate > m.testerRate {
-			rate = m.testerRate
-		}
-		if req.Load > m.testerRate {
-			res.Health = append(res.Health, fmt.Sprintf("the tester reached %.0f of %.0f frames/s", m.testerRate, req.Load))
-		}
-		capacity := m.capacityAt(req.Traffic, directions)
-		if req.Frames > 0 {
-			// A few frames find an empty switch.
-			d.Sent, rate, capacity = uint64(req.Frames), 1, math.Inf(1)
-		} else {
-			d.Sent = uint64(rate * seconds)
-		}
-		kept := math.Min(1, capacity/rate)
-		d.Received = m.survivors(uint64(float64(d.Sent) * kept))
-		d.Latency = m.delays(math.Min(1, rate/capacity), d.Received)
-		res.Directions = append(res.Directions, d)
+		d, health := m.stream(req, m.capacityAt(req.Traffic, directions))
+		res.Directions, res.Health = append(res.Directions, d), append(res.Health, health...)
 	}
-	if res.Duration == 0 {
-		res.Duration = time.Millisecond
+	res.Duration = req.Duration
+	for _, s := range req.Steps {
+		res.Duration += s.Duration
+	}
+	if req.Frames > 0 {
+		res.Duration = max(time.Millisecond, seconds(float64(req.Frames)/m.testerRate))
+	}
+	if m.faultEvery > 0 && m.trials%m.faultEvery == 0 {
+		m.spoil(&res)
 	}
 	return res
 }
 
-// capacityAt is the forwarding rate for a kind of traffic, with the noise of one trial. Both directions share it.
+// stream is one direction of a trial.
+func (m *model) stream(req providers.TrialRequest, capacity float64) (providers.Direction, []string) {
+	d := providers.Direction{Offered: req.Load}
+	var health []string
+	var now, lastLoss, queue, busiest float64 // seconds, frames, and the greatest load over the capacity
+	var lost float64
+	recovering := false
+	for _, s := range append([]providers.Step{{Load: req.Load, Duration: req.Duration}}, req.Steps...) {
+		rate, length := s.Load, s.Duration.Seconds()
+		if rate == 0 || rate > m.testerRate {
+			if rate > 0 {
+				health = append(health, fmt.Sprintf("the tester reached %.0f of %.0f frames/s", m.testerRate, rate))
+			}
+			rate = m.testerRate
+		}
+		sent := math.Floor(rate * length)
+		if req.Frames > 0 {
+			sent, length = float64(req.Frames), float64(req.Frames)/rate
+		}
+		excess := sent * (1 - m.forwarded(rate, capacity)/rate)
+		if req.Burst > 1 {
+			excess = math.Max(excess, m.overflow(req.Burst, capacity)*math.Floor(sent/float64(req.Burst)))
+		}
+		gone := 0.0
+		switch {
+		case req.Frames > 0 && m.buffer == 0: // a few frames find an empty switch
+		case req.Burst > 1 && rate <= capacity: // the queue is empty again before each burst
+			gone = excess
+		default:
+			gone = math.Max(0, excess-(m.buffer-queue))
+			queue = math.Max(0, math.Min(m.buffer, queue+excess-math.Max(0, capacity-rate)*length))
+		}
+		overloaded := gone > 0
+		if overloaded {
+			lastLoss = now + length
+		}
+		if recovering && !overloaded && m.recovery > 0 {
+			t := math.Min(length, m.recovery.Seconds())
+			gone += rate * t * recoveryLoss
+			lastLoss = now + t
+		}
+		recovering = overloaded
+		if rate >= m.inversionFrom && rate < m.inversionTo {
+			gone = math.Max(gone, sent*m.inversionLoss)
+			lastLoss = now + length
+		}
+		gone = math.Min(sent, math.Ceil(gone-1e-6))
+		if random := m.random(sent - gone); random > 0 {
+			gone += random
+			lastLoss = math.Max(lastLoss, now+length*random/(random+1))
+		}
+		d.Sent, lost, busiest = d.Sent+uint64(sent), lost+gone, math.Max(busiest, rate/capacity)
+		now += length
+	}
+	if after := req.DisturbAfter.Seconds(); req.Disturb != nil || after > 0 {
+		t := math.Min(m.outage.Seconds(), math.Max(0, now-after))
+		if t > 0 {
+			lost += math.Ceil(t / now * (float64(d.Sent) - lost))
+			lastLoss = math.Max(lastLoss, after+t)
+		}
+		if after+t < now { // else nothing came back, so no gap ended
+			d.Outage, d.OutageAt = pointer(seconds(t)), pointer(seconds(after))
+		}
+	}
+	d.Received = d.Sent - uint64(math.Min(lost, float64(d.Sent)))
+	if m.refuses {
+		d.Unsent, d.Sent = d.Sent-d.Received, d.Received
+	}
+	if lost > 0 {
+		d.LastLoss = pointer(seconds(lastLoss))
+	}
+	if req.Frames > 0 && m.buffer == 0 {
+		busiest = 0
+	}
+	d.Latency = m.delays(math.Min(1, busiest), d.Received)
+	return d, health
+}
+
+// forwarded is the rate that comes through at an offered one, of a queue without end: a step, or a knee that bends from rate to capacity.
+func (m *model) forwarded(rate, capacity float64) float64 {
+	knee := capacity * (1 - m.kneeWidth)
+	if rate <= knee || m.kneeWidth == 0 {
+		return math.Min(rate, capacity)
+	}
+	rest := capacity - knee
+	return knee + rest*-math.Expm1(-(rate-knee)/rest)
+}
+
+// overflow is the frames of a burst that the buffer does not hold while the rest is forwarded.
+func (m *model) overflow(burst int, capacity float64) float64 {
+	if m.buffer == 0 {
+		return 0
+	}
+	return math.Max(0, float64(burst)*(1-math.Min(1, capacity/m.testerRate))-m.buffer)
+}
+
+// spoil is a trial that must not count, or must not be believed.
+func (m *model) spoil(res *providers.TrialResult) {
+	d := &res.Directions[0]
+	switch m.fault {
+	case "queue":
+		res.Health = append(res.Health, "the tester's receive queue was full")
+		d.RxDrops = d.Received / 10
+		d.Received -= d.RxDrops
+	case "link":
+		res.Health = append(res.Health, "the link went down and came up again")
+		d.Received /= 2
+	case "slow": // and does not know it
+		d.Sent = d.Sent * 8 / 10
+		d.Received = min(d.Received, d.Sent)
+	case "counters":
+		d.Received = d.Sent + d.Sent/10 + 1
+	}
+}
+
+// capacityAt is the forwarding rate for a kind of traffic, with the noise and the drift of one trial. Both directions share it.
 func (m *model) capacityAt(t providers.Traffic, directions int) float64 {
 	c := m.capacity
 	if m.byteRate > 0 {
@@ -70,25 +190,41 @@ func (m *model) capacityAt(t providers.Traffic, directions int) float64 {
 		c *= math.Max(0.01, 1-m.flowPenalty*math.Log10(float64(t.Flows)))
 	}
 	c *= math.Max(0.01, 1+m.noise*m.rand.NormFloat64())
+	c *= math.Max(0.01, 1+m.drift*float64(m.trials-1))
 	return c / float64(directions)
 }
 
-// survivors takes the loss that does not depend on load away, by a normal approximation of the binomial distribution.
-func (m *model) survivors(n uint64) uint64 {
-	if m.loss == 0 || n == 0 {
-		return n
+// random is how many of n frames are lost whatever the load: binomial, by Poisson's distribution where few are expected, else by the normal one.
+func (m *model) random(n float64) float64 {
+	mean := n * m.loss
+	switch {
+	case mean <= 0:
+		return 0
+	case mean < 30:
+		k := 0.0
+		for p := m.rand.ExpFloat64(); p < mean; p += m.rand.ExpFloat64() {
+			k++
+		}
+		return math.Min(n, k)
 	}
-	mean := float64(n) * m.loss
-	lost := math.Round(mean + math.Sqrt(mean*(1-m.loss))*m.rand.NormFloat64())
-	return n - uint64(math.Min(float64(n), math.Max(0, lost)))
+	return math.Min(n, math.Max(0, math.Round(mean+math.Sqrt(mean*(1-m.loss))*m.rand.NormFloat64())))
 }
 
-// delays grow with the load as in a queue with one server (M/M/1: 1/(1-load)), up to a full queue.
+// delays grow with the load as in a queue with one server (M/M/1: the wait is distributed exponentially, its mean as 1/(1-load)), up to a full queue.
 func (m *model) delays(load float64, frames uint64) *providers.Latency {
 	if frames == 0 {
 		return nil
 	}
-	wait := m.latency * math.Min(1000, 1/math.Max(0.001, 1-load))
-	at := func(quantile float64) float64 { return m.latency + (wait-m.latency)*-math.Log(1-quantile) }
-	return &providers.Latency{Samples: frames, Min: m.latency, P50: at(0.5), P90: at(0.9), P99: at(0.99), P999: at(0.999), Max: at(0.9999)}
+	scale := m.latency*math.Min(1000, 1/math.Max(0.001, 1-load)) - m.latency
+	at := func(quantile float64) float64 { return m.latency + scale*-math.Log(1-quantile) }
+	l := &providers.Latency{Samples: frames, Min: m.latency, P50: at(0.5), P90: at(0.9), P99: at(0.99), P999: at(0.999), Max: at(0.9999), Mean: m.latency + scale}
+	// The difference of two independent waits has Laplace's distribution.
+	tail := func(beyond float64) float64 { return scale * -math.Log(2*beyond) }
+	l.PDV, l.Jitter = l.P999-l.Min, scale
+	l.IPDV = &providers.IPDV{Min: -tail(1e-4), P001: -tail(1e-3), P999: tail(1e-3), Max: tail(1e-4)}
+	return l
 }
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+
+func pointer[T any](v T) *T { return &v }
