@@ -21,7 +21,7 @@ var ways = map[string]struct {
 func TestRealEveryFrameArrives(t *testing.T) {
 	real(t)
 	for name, way := range ways {
-		for _, size := range []struct{ mtu, longest int }{{1500, 1514}, {1500, 1518}, {9000, 9014}} {
+		for _, size := range []struct{ mtu, longest int }{{1500, 1514}, {9000, 9014}} {
 			t.Run(fmt.Sprintf("%s/%d", name, size.longest), func(t *testing.T) {
 				a, b := pair(t, size.mtu, 1)
 				from, to := opened(t, a, way.cfg), opened(t, b, way.cfg)
@@ -63,7 +63,7 @@ func TestRealThroughBridge(t *testing.T) {
 func TestRealGenericXDP(t *testing.T) {
 	real(t)
 	a, b := pair(t, 9000, 1)
-	run(t, b.netns, "ip", "link", "add", "br0", "mtu", "9000", "address", "02:00:00:00:00:02", "type", "bridge", "mcast_snooping", "0")
+	run(t, b.netns, "ip", "link", "add", "br0", "mtu", "9000", "type", "bridge", "mcast_snooping", "0")
 	run(t, b.netns, "ip", "link", "set", b.name, "master", "br0")
 	run(t, b.netns, "ip", "link", "set", "br0", "up")
 	br := end{b.netns, "br0"}
@@ -83,12 +83,17 @@ func TestRealKernelKeepsItsNeighbours(t *testing.T) {
 	run(t, a.netns, "ip", "addr", "add", "192.0.2.1/24", "dev", a.name)
 	run(t, b.netns, "ip", "addr", "add", "192.0.2.2/24", "dev", b.name)
 	to := opened(t, b, Config{Mode: AFXDP})
-	run(t, a.netns, "sh", "-c", "ping -c 1 -W 1 192.0.2.2 >/dev/null || true") // the echo request goes to the tester
+	run(t, a.netns, "bash", "-c", "echo >/dev/udp/192.0.2.2/9")
+	var got [][]byte
+	until(t, "the datagram goes to the tester", func() bool {
+		got = to.Rx(0).Receive(10)
+		return len(got) > 0
+	})
+	if len(got) != 1 || got[0][12] != 0x08 || got[0][13] != 0 {
+		t.Errorf("the tester received %x instead of one datagram", got)
+	}
 	if out := run(t, a.netns, "ip", "neigh", "show", "192.0.2.2"); !strings.Contains(out, to.MAC().String()) {
 		t.Errorf("ARP was not answered: %s", out)
-	}
-	if got := to.Rx(0).Receive(10); len(got) != 1 {
-		t.Errorf("the tester received %d frames instead of the echo request", len(got))
 	}
 }
 

@@ -113,7 +113,7 @@ const testType = 0x88b5
 
 // write makes frame number seq: every byte of it depends on the number.
 func write(b []byte, seq uint32) {
-	copy(b, []byte{0x02, 0, 0, 0, 0, 0x02, 0x02, 0, 0, 0, 0, 0x01})
+	copy(b, []byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x02, 0, 0, 0, 0, 0x01}) // to everybody: bridges take it too
 	binary.BigEndian.PutUint16(b[12:], testType)
 	binary.BigEndian.PutUint32(b[14:], seq)
 	for i := 18; i < len(b); i++ {
