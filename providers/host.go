@@ -30,6 +30,17 @@ type Conn interface {
 	Close() error
 }
 
+// Local is a Conn that may lead to the very machine that Plumb runs on, so that what can be done here needs no process there.
+type Local interface {
+	ThisMachine() bool
+}
+
+// ThisMachine says whether a connection leads to the machine that Plumb runs on, in the same namespaces.
+func ThisMachine(c Conn) bool {
+	l, ok := c.(Local)
+	return ok && l.ThisMachine()
+}
+
 // Cmd is a command: argv, never a shell line.
 type Cmd struct {
 	Args    []string

@@ -153,6 +153,9 @@ type counting struct {
 	count func(providers.Reads)
 }
 
+// ThisMachine is that of the connection below.
+func (c *counting) ThisMachine() bool { return providers.ThisMachine(c.Conn) }
+
 func (c *counting) Run(ctx context.Context, cmd providers.Cmd) (providers.Result, error) {
 	c.count(providers.Reads{Commands: 1})
 	return c.Conn.Run(ctx, cmd)

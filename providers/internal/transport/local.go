@@ -39,6 +39,9 @@ func NewLocal(name string) *Local {
 	return &Local{name}
 }
 
+// ThisMachine is true: see providers.Local.
+func (l *Local) ThisMachine() bool { return true }
+
 // closeInherited keeps files that Plumb itself inherited (a CI runner's pipes, say) from living on in processes that outlive it. Files that
 // Go opens are closed on exec anyway.
 func closeInherited() {
