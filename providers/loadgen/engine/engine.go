@@ -3,6 +3,7 @@
 package engine
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/bits"
@@ -79,7 +80,8 @@ type Engine struct {
 	ports  []port.Port
 	clock  clock
 
-	busy    sync.Mutex // a trial runs
+	busy    sync.Mutex // a trial runs, or the ports are waited for
+	links   []uint64   // of each port, when its other side was last seen to take frames; 0: never
 	closed  bool
 	token   uint16         // of the last trial's frames
 	tallies []*tally.Tally // lent to trials in turn: each is some megabytes
@@ -88,12 +90,14 @@ type Engine struct {
 const (
 	defaultSample = 1024
 	maxPriority   = 99
+	// readyLimit is how long the other side of a port may take: ovs-vswitchd looks for a socket once a second at first, then every eight.
+	readyLimit = 45 * time.Second
 )
 
 // New checks that threads can run as the configuration says, on CPUs of this machine. It owns the ports from then on: Close closes them. When it
 // fails, they are as they were.
 func New(cfg Config, ports []port.Port) (*Engine, error) {
-	e := &Engine{config: cfg, ports: ports, clock: newClock(), token: uint16(rand.Uint32())}
+	e := &Engine{config: cfg, ports: ports, clock: newClock(), links: make([]uint64, len(ports)), token: uint16(rand.Uint32())}
 	if _, err := cpuset.Of(cfg.CPUs...); err != nil {
 		return nil, err
 	}
@@ -123,6 +127,32 @@ func (e *Engine) tryThreads() error {
 		if err := <-outcome; err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// Ready waits, asleep, until the other sides of all ports take frames, 45 s at most. A port that did so already is asked again only when its other side
+// came or went since: asking may send a frame, which the device under test counts.
+func (e *Engine) Ready(ctx context.Context) error {
+	e.busy.Lock()
+	defer e.busy.Unlock()
+	return e.ready(ctx)
+}
+
+func (e *Engine) ready(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, readyLimit, fmt.Errorf("not within %s", readyLimit))
+	defer cancel()
+	for i, p := range e.ports {
+		if s := p.Stats(); s.Up && s.Links == e.links[i] {
+			continue
+		}
+		if err := p.Ready(ctx); err != nil {
+			if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
+				err = fmt.Errorf("%w (%w)", err, cause)
+			}
+			return fmt.Errorf("port %s: %w", p.Name(), err)
+		}
+		e.links[i] = p.Stats().Links
 	}
 	return nil
 }

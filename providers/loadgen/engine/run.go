@@ -26,7 +26,7 @@ type trial struct {
 	lent      int // tallies
 }
 
-// Run makes one trial: it waits until all ports are ready, sends, drains, and counts. While it runs, garbage collection is off in the whole process
+// Run makes one trial: it waits until all ports are ready, as Ready does, sends, drains, and counts. While it runs, garbage collection is off in the whole process
 // (up to a gigabyte more of memory), which is put back. One Run at a time.
 //
 // disturb, if not nil, is called once, after that time of the stream, while it goes on; when it fails the trial ends with its error. Run returns after it.
@@ -43,10 +43,8 @@ func (e *Engine) Run(ctx context.Context, req Request, disturb func(context.Cont
 	if err := e.check(req, disturb != nil, after); err != nil {
 		return Result{}, err
 	}
-	for _, p := range e.ports {
-		if err := p.Ready(ctx); err != nil {
-			return Result{}, fmt.Errorf("port %s: %w", p.Name(), err)
-		}
+	if err := e.ready(ctx); err != nil {
+		return Result{}, err
 	}
 	e.token++
 	t, err := e.prepare(req)
