@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"plumb/providers/internal/marked"
 )
 
 const consoleLimit = 30 * time.Second // the console's core may be a busy one
@@ -15,7 +17,7 @@ const consoleLimit = 30 * time.Second // the console's core may be a busy one
 // order types a line into the console and returns what testpmd prints, when it is at its prompt again. A line that testpmd does not understand is
 // an error.
 func (in *instance) order(ctx context.Context, line string) (string, error) {
-	before, _, err := in.log(ctx)
+	before, _, err := in.Log(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -28,8 +30,8 @@ func (in *instance) order(ctx context.Context, line string) (string, error) {
 // answer waits for the answer to a line that was typed when the log had so many bytes.
 func (in *instance) answer(ctx context.Context, from int, line string) (string, error) {
 	var out string
-	err := poll(ctx, consoleLimit, func() (bool, error) {
-		text, exited, err := in.log(ctx)
+	err := marked.Poll(ctx, consoleLimit, func() (bool, error) {
+		text, exited, err := in.Log(ctx)
 		if err != nil {
 			return false, err
 		}
@@ -42,7 +44,7 @@ func (in *instance) answer(ctx context.Context, from int, line string) (string, 
 		}
 		return done, nil
 	})
-	if errors.Is(err, errLimit) {
+	if errors.Is(err, marked.ErrLimit) {
 		return "", fmt.Errorf("testpmd does not answer %q within %s", line, consoleLimit)
 	}
 	if err != nil {
@@ -68,14 +70,16 @@ func parseAnswer(text, line string) (string, bool) {
 	return text[:end], true
 }
 
-// unsent is how many frames a port did not take, from what stop prints ("TX-dropped: 3920256").
-func unsent(answer string) uint64 {
-	var n uint64
+// txDropped is how many frames the forwarding engine could not hand to a full port, over all ports, from what stop and "show fwd stats all" print
+// ("TX-dropped: 3920256"). Not ok: it is not printed.
+func txDropped(answer string) (uint64, bool) {
 	if _, sum, ok := strings.Cut(answer, "Accumulated forward statistics"); ok {
 		answer = sum
 	}
-	if m := regexp.MustCompile(`TX-dropped:\s*(\d+)`).FindStringSubmatch(answer); m != nil {
-		n, _ = strconv.ParseUint(m[1], 10, 64) // more than 64 bits testpmd does not count
+	m := regexp.MustCompile(`TX-dropped:\s*(\d+)`).FindStringSubmatch(answer)
+	if m == nil {
+		return 0, false
 	}
-	return n
+	n, err := strconv.ParseUint(m[1], 10, 64)
+	return n, err == nil
 }

@@ -6,12 +6,13 @@ import (
 	"fmt"
 	"path"
 	"slices"
-	"strings"
 
 	"github.com/zclconf/go-cty/cty"
 
 	"plumb/lang/schema"
 	"plumb/providers"
+	"plumb/providers/internal/marked"
+	"plumb/providers/internal/pathend"
 )
 
 // Generator is the traffic generator type testpmd: one testpmd sends into the first hop of a path, another receives behind the last.
@@ -118,25 +119,11 @@ func assign(ports []string, hops []providers.Subject) (from, to string, err erro
 	if len(ports) != 2 {
 		return "", "", fmt.Errorf("the generator has %d ports; it needs two", len(ports))
 	}
-	at := func(s providers.Subject) int {
-		if !s.Value.Type().IsObjectType() || s.Value.IsNull() || !s.Value.Type().HasAttribute("vhost_server_path") {
-			return -1
-		}
-		return slices.Index(ports, text(s.Value, "vhost_server_path"))
-	}
-	if len(hops) == 0 {
-		return ports[0], ports[1], nil
-	}
-	first, last := at(hops[0]), at(hops[len(hops)-1])
-	switch {
-	case first >= 0 && first == last:
+	first, last := pathend.Assign(ports, hops)
+	if first == last {
 		return "", "", fmt.Errorf("the path begins and ends at the same port, %s (%s): this generator sends and receives on two", hops[0].Addr, ports[first])
-	case first < 0 && last < 0:
-		first = 0
-	case first < 0:
-		first = 1 - last
 	}
-	return ports[first], ports[1-first], nil
+	return ports[first], ports[last], nil
 }
 
 // Open starts both processes and returns when their ports run.
@@ -164,7 +151,7 @@ func (g *Generator) Open(ctx context.Context, req providers.OpenRequest) (provid
 		s.ports = []port{{socket: socket, server: true, queues: 1, queueSize: size}}
 		m := providers.Mark{Testbed: req.Mark.Testbed, Address: req.Mark.Address + "." + role}
 		s.prefix = shorten(m.Testbed, m.Address)
-		return &side{instance: &instance{conn: req.Host.Conn(), mark: m, dir: generatorFolder(m)}, spec: s}
+		return &side{instance: &instance{marked.Process{Conn: req.Host.Conn(), Mark: m, Dir: generatorFolder(m)}}, spec: s}
 	}
 	r := &rig{log: req.Log, tx: side("sender", from, sender), rx: side("receiver", to, receiver), now: wallClock()}
 	if err := r.start(ctx, shapeOf(req.Traffic)); err != nil {
@@ -178,7 +165,7 @@ func generatorFolder(m providers.Mark) string {
 	return path.Join(generatorsDir(m.Testbed), path.Base(folder(m.Testbed, m.Address)))
 }
 
-func generatorsDir(testbed string) string { return path.Join(runDir, tidy(testbed), "generator") }
+func generatorsDir(testbed string) string { return marked.Group(testbed, "generator") }
 
 // Sweep ends the processes in the testbed's folder of generators and removes what they left.
 func (g *Generator) Sweep(ctx context.Context, h providers.Host, testbed string) error {
@@ -197,31 +184,10 @@ func (g *Generator) Sweep(ctx context.Context, h providers.Host, testbed string)
 			continue
 		}
 		swept[d] = true
-		in := &instance{conn: h.Conn(), mark: providers.Mark{Testbed: testbed}, dir: d}
-		if in.mark.Address, err = addressOf(ctx, in.conn, strings.TrimSpace(string(files[path.Join(d, "pid")]))); err != nil {
-			return err
-		}
+		in := &instance{marked.Process{Conn: h.Conn(), Mark: providers.Mark{Testbed: testbed}, Dir: d}}
 		if err := in.stop(ctx, leftBy(fields(files[path.Join(d, "command")]))); err != nil {
 			return fmt.Errorf("sweep %s: %w", d, err)
 		}
 	}
 	return nil
-}
-
-// addressOf is the address in the environment of a process; "" if it has ended or has none.
-func addressOf(ctx context.Context, conn providers.Conn, pid string) (string, error) {
-	if pid == "" {
-		return "", nil
-	}
-	name := path.Join("/proc", pid, "environ")
-	files, err := conn.ReadFiles(ctx, name)
-	if err != nil {
-		return "", err
-	}
-	for _, e := range fields(files[name]) {
-		if a, ok := strings.CutPrefix(e, "PLUMB_ADDRESS="); ok {
-			return a, nil
-		}
-	}
-	return "", nil
 }

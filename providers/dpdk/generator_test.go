@@ -1,6 +1,7 @@
 package dpdk
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -47,16 +48,47 @@ func TestCheckTraffic(t *testing.T) {
 		load    float64
 		ok      bool
 	}{
-		"one flow":         {providers.Traffic{FrameSize: 64, Flows: 1, Headers: "l2", DstMAC: "02:00:00:00:00:01"}, 0, true},
+		"one flow":         {providers.Traffic{FrameSize: 64, Flows: 1, Headers: "udp", DstMAC: "02:00:00:00:00:01"}, 0, true},
 		"many flows":       {providers.Traffic{FrameSize: 1518, Flows: 1000000, Headers: "ipv4"}, 0, true},
 		"rate":             {providers.Traffic{FrameSize: 64, Flows: 1, Headers: "ipv4"}, 1000, false},
 		"short":            {providers.Traffic{FrameSize: 60, Flows: 1, Headers: "ipv4"}, 0, false},
 		"ports":            {providers.Traffic{FrameSize: 64, Flows: 2, Headers: "udp"}, 0, false},
 		"MAC of many":      {providers.Traffic{FrameSize: 64, Flows: 2, Headers: "ipv4", SrcMAC: "02:00:00:00:00:01"}, 0, false},
+		"no IP":            {providers.Traffic{FrameSize: 64, Flows: 1, Headers: "l2"}, 0, false},
+		"IPv6":             {providers.Traffic{FrameSize: 64, Flows: 1, Headers: "ipv6"}, 0, false},
+		"a mix":            {providers.Traffic{FrameSize: 64, Flows: 1, Headers: "udp", Sizes: []int{64, 1518}}, 0, false},
+		"tagged":           {providers.Traffic{FrameSize: 64, Flows: 1, Headers: "udp", VLANs: []int{5}}, 0, false},
+		"a tunnel":         {providers.Traffic{FrameSize: 128, Flows: 1, Headers: "udp", VXLAN: &providers.VXLAN{VNI: 1}}, 0, false},
+		"addresses":        {providers.Traffic{FrameSize: 64, Flows: 1, Headers: "udp", SrcIP: "192.0.2.1"}, 0, false},
+		"by port":          {providers.Traffic{FrameSize: 64, Flows: 2, Headers: "ipv4", Vary: "port"}, 0, false},
+		"by address":       {providers.Traffic{FrameSize: 64, Flows: 2, Headers: "ipv4", Vary: "ip", Order: "incremental"}, 0, true},
+		"random":           {providers.Traffic{FrameSize: 64, Flows: 2, Headers: "ipv4", Order: "random"}, 0, false},
 		"both ways, a MAC": {providers.Traffic{FrameSize: 64, Flows: 1, Headers: "ipv4", Bidirectional: true, DstMAC: "02:00:00:00:00:01"}, 0, false},
 	} {
 		if err := checkTraffic(c.traffic, c.load); (err == nil) != c.ok {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestCheckTrial(t *testing.T) {
+	for name, req := range map[string]providers.TrialRequest{
+		"bursts": {Burst: 8}, "steps": {Steps: []providers.Step{{Load: 1}}}, "a reset": {Disturb: func(context.Context) error { return nil }},
+	} {
+		if checkTrial(req) == nil {
+			t.Errorf("%s: taken", name)
+		}
+	}
+	if err := checkTrial(providers.TrialRequest{Frames: 32, Burst: 1}); err != nil {
+		t.Error(err)
+	}
+	able := (&rig{}).Abilities()
+	if able.RateControl || able.Latency || able.Bursts || able.Steps || able.Outage || able.Signed {
+		t.Errorf("%+v", able)
+	}
+	for _, h := range able.Headers {
+		if err := checkTraffic(providers.Traffic{FrameSize: 64, Flows: 1, Headers: h}, 0); err != nil {
+			t.Errorf("headers %s: %v", h, err)
 		}
 	}
 }
@@ -81,8 +113,8 @@ func TestParseAnswer(t *testing.T) {
 		t.Error("done before the prompt is back")
 	}
 	out, done := parseAnswer(log+"testpmd> ", "stop")
-	if !done || unsent(out) != 3920256 {
-		t.Errorf("%t, %d", done, unsent(out))
+	if n, ok := txDropped(out); !done || !ok || n != 3920256 {
+		t.Errorf("%t, %d, %t", done, n, ok)
 	}
 }
 

@@ -7,22 +7,18 @@ import (
 	"path"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"plumb/providers"
+	"plumb/providers/internal/marked"
 )
 
 // instance is the testpmd of one mark on one host.
-type instance struct {
-	conn providers.Conn
-	mark providers.Mark
-	dir  string
-}
+type instance struct{ marked.Process }
 
 func newInstance(h providers.Host, mark providers.Mark) *instance {
-	return &instance{conn: h.Conn(), mark: mark, dir: folder(mark.Testbed, mark.Address)}
+	return &instance{marked.Process{Conn: h.Conn(), Mark: mark, Dir: folder(mark.Testbed, mark.Address)}}
 }
 
 // running is what is known of a process of ours.
@@ -34,74 +30,40 @@ type running struct {
 const (
 	startLimit   = 90 * time.Second // to be ready; a busy machine with two cores has needed 10 s
 	connectLimit = 45 * time.Second // for the switch to connect: ovs-vswitchd tries once a second
-	quitLimit    = 15 * time.Second // after each of quit, SIGTERM and SIGKILL
-	settleLimit  = 5 * time.Second
-	tick         = 50 * time.Millisecond
+	quitLimit    = 15 * time.Second // after quit
 )
 
 // remains says that the folder of a process is there, whether or not the process is.
 func (in *instance) remains(ctx context.Context) (bool, error) {
-	files, err := in.conn.ReadFiles(ctx, path.Join(in.dir, "pid"), path.Join(in.dir, "command"), path.Join(in.dir, "exit"))
+	files, err := in.Conn.ReadFiles(ctx, path.Join(in.Dir, "pid"), path.Join(in.Dir, "command"), path.Join(in.Dir, "exit"))
 	return len(files) > 0, err
 }
 
 // find looks for the process: the pid of the folder, if that process has our mark. nil: there is none, or it has ended.
 func (in *instance) find(ctx context.Context) (*running, error) {
-	files, err := in.conn.ReadFiles(ctx, path.Join(in.dir, "pid"))
-	if err != nil {
+	pid, err := in.Find(ctx)
+	if err != nil || pid == 0 {
 		return nil, err
 	}
-	pid, err := strconv.Atoi(strings.TrimSpace(string(files[path.Join(in.dir, "pid")])))
-	if err != nil {
-		return nil, nil // no folder, or one whose process was never started
-	}
-	proc := fmt.Sprintf("/proc/%d/", pid)
-	files, err = in.conn.ReadFiles(ctx, proc+"environ", proc+"cmdline", proc+"stat")
-	if err != nil {
+	name := fmt.Sprintf("/proc/%d/cmdline", pid)
+	files, err := in.Conn.ReadFiles(ctx, name)
+	if err != nil || len(files[name]) == 0 { // it has just ended
 		return nil, err
 	}
-	if !carries(files[proc+"environ"], in.mark) || ended(string(files[proc+"stat"])) {
-		return nil, nil
-	}
-	return &running{pid: pid, argv: fields(files[proc+"cmdline"])}, nil
+	return &running{pid: pid, argv: fields(files[name])}, nil
 }
 
 func fields(nulled []byte) []string {
 	return strings.Split(strings.TrimSuffix(string(nulled), "\x00"), "\x00")
 }
 
-// environment carries the mark.
-func environment(m providers.Mark) []string {
-	return []string{"PLUMB_TESTBED=" + m.Testbed, "PLUMB_ADDRESS=" + m.Address}
-}
-
-func carries(environ []byte, m providers.Mark) bool {
-	have := fields(environ)
-	for _, e := range environment(m) {
-		if !slices.Contains(have, e) {
-			return false
-		}
-	}
-	return true
-}
-
-// ended says that a process is only waiting for its parent to notice (proc_pid_stat(5), field 3).
-func ended(stat string) bool {
-	i := strings.LastIndexByte(stat, ')')
-	if i < 0 {
-		return true
-	}
-	rest := strings.TrimSpace(stat[i+1:])
-	return rest == "" || rest[0] == 'Z' || rest[0] == 'X'
-}
-
 // start starts what s says and returns when its ports run. When that fails, it is ended and nothing of it is left.
 func (in *instance) start(ctx context.Context, s spec, log func(string)) error {
-	if err := errors.Join(in.settle(ctx), in.clear(ctx, s)); err != nil {
+	if err := errors.Join(in.Remove(ctx, 0), in.clear(ctx, s)); err != nil { // what a process that was killed left
 		return err
 	}
 	for _, sock := range s.sockets() {
-		if _, err := in.conn.Run(ctx, providers.Cmd{Args: []string{"mkdir", "-p", path.Dir(sock)}}); err != nil {
+		if _, err := in.Conn.Run(ctx, providers.Cmd{Args: []string{"mkdir", "-p", path.Dir(sock)}}); err != nil {
 			return fmt.Errorf("make the folder of a socket: %w", err)
 		}
 	}
@@ -110,9 +72,9 @@ func (in *instance) start(ctx context.Context, s spec, log func(string)) error {
 	if err != nil {
 		return err
 	}
-	err = in.conn.Start(ctx, providers.Process{Dir: in.dir, Args: append([]string{"stdbuf", "-oL"}, s.argv()...), Env: environment(in.mark)})
+	err = in.Conn.Start(ctx, providers.Process{Dir: in.Dir, Args: append([]string{"stdbuf", "-oL"}, s.argv()...), Env: marked.Environment(in.Mark)})
 	if err == nil {
-		log("started dpdk-testpmd, its log is " + path.Join(in.dir, "log"))
+		log("started dpdk-testpmd, its log is " + path.Join(in.Dir, "log"))
 		err = in.awaitReady(ctx, s)
 	}
 	if err == nil {
@@ -126,39 +88,25 @@ func (in *instance) start(ctx context.Context, s spec, log func(string)) error {
 
 // note keeps the command line in the folder, so that whoever finds a process that has ended knows what it left.
 func (in *instance) note(ctx context.Context, s spec) error {
-	if _, err := in.conn.Run(ctx, providers.Cmd{Args: []string{"mkdir", "-p", in.dir}}); err != nil {
+	if _, err := in.Conn.Run(ctx, providers.Cmd{Args: []string{"mkdir", "-p", in.Dir}}); err != nil {
 		return fmt.Errorf("make the folder of a process: %w", err)
 	}
-	return in.conn.WriteFile(ctx, path.Join(in.dir, "command"), []byte(strings.Join(s.argv(), "\x00")), 0o644)
+	return in.Conn.WriteFile(ctx, path.Join(in.Dir, "command"), []byte(strings.Join(s.argv(), "\x00")), 0o644)
 }
 
 // noted is what note has kept; nil without a folder.
 func (in *instance) noted(ctx context.Context) ([]string, error) {
-	name := path.Join(in.dir, "command")
-	files, err := in.conn.ReadFiles(ctx, name)
+	name := path.Join(in.Dir, "command")
+	files, err := in.Conn.ReadFiles(ctx, name)
 	if err != nil || files[name] == nil {
 		return nil, err
 	}
 	return fields(files[name]), nil
 }
 
-// settle waits until the supervisor of a process that has ended has written down how: nothing else comes into the folder then. A supervisor that was
-// killed itself never does, so the wait has an end.
-func (in *instance) settle(ctx context.Context) error {
-	pid, exit := path.Join(in.dir, "pid"), path.Join(in.dir, "exit")
-	err := poll(ctx, settleLimit, func() (bool, error) {
-		files, err := in.conn.ReadFiles(ctx, pid, exit)
-		return files[pid] == nil || files[exit] != nil, err
-	})
-	if errors.Is(err, errLimit) {
-		return in.remove(ctx, pid) // so that the folder does not look as if a process lived in it
-	}
-	return err
-}
-
 // clear removes what a testpmd that was killed left: its sockets, which DPDK does not reuse. A socket that somebody listens on is not ours.
 func (in *instance) clear(ctx context.Context, s spec) error {
-	files, err := in.conn.ReadFiles(ctx, "/proc/net/unix")
+	files, err := in.Conn.ReadFiles(ctx, "/proc/net/unix")
 	if err != nil {
 		return err
 	}
@@ -174,8 +122,11 @@ func (in *instance) clear(ctx context.Context, s spec) error {
 }
 
 func (in *instance) remove(ctx context.Context, names ...string) error {
-	names = slices.DeleteFunc(names, func(n string) bool { return n == "" || n == dpdkDir || n == runDir })
-	if _, err := in.conn.Run(ctx, providers.Cmd{Args: append([]string{"rm", "-rf", "--"}, names...)}); err != nil {
+	names = slices.DeleteFunc(names, func(n string) bool { return n == "" || n == dpdkDir })
+	if len(names) == 0 {
+		return nil
+	}
+	if _, err := in.Conn.Run(ctx, providers.Cmd{Args: append([]string{"rm", "-rf", "--"}, names...)}); err != nil {
 		return fmt.Errorf("remove what is left of testpmd: %w", err)
 	}
 	return nil
@@ -196,10 +147,10 @@ func listening(unix string) map[string]bool {
 func (in *instance) awaitReady(ctx context.Context, s spec) error {
 	began := time.Now()
 	var text string
-	err := poll(ctx, startLimit, func() (bool, error) {
+	err := marked.Poll(ctx, startLimit, func() (bool, error) {
 		var exited bool
 		var err error
-		if text, exited, err = in.log(ctx); err != nil {
+		if text, exited, err = in.Log(ctx); err != nil {
 			return false, err
 		}
 		if why := failure(text); why != "" || exited {
@@ -210,7 +161,7 @@ func (in *instance) awaitReady(ctx context.Context, s spec) error {
 		}
 		return atPrompt(text), nil
 	})
-	if errors.Is(err, errLimit) {
+	if errors.Is(err, marked.ErrLimit) {
 		return startError(fmt.Sprintf("not ready within %s", startLimit), text)
 	}
 	if err != nil {
@@ -220,7 +171,7 @@ func (in *instance) awaitReady(ctx context.Context, s spec) error {
 }
 
 func (in *instance) checkPorts(ctx context.Context, s spec, text string) error {
-	t, err := dialTelemetry(ctx, in.conn, s.prefix)
+	t, err := dialTelemetry(ctx, in.Conn, s.prefix)
 	if err != nil {
 		return startError(err.Error(), text)
 	}
@@ -242,16 +193,6 @@ func (in *instance) checkPorts(ctx context.Context, s spec, text string) error {
 		}
 	}
 	return nil
-}
-
-// log is what the process has printed, and whether it has ended.
-func (in *instance) log(ctx context.Context) (text string, exited bool, err error) {
-	files, err := in.conn.ReadFiles(ctx, path.Join(in.dir, "log"), path.Join(in.dir, "exit"))
-	if err != nil {
-		return "", false, err
-	}
-	_, exited = files[path.Join(in.dir, "exit")]
-	return string(files[path.Join(in.dir, "log")]), exited, nil
 }
 
 const prompt = "testpmd> "
@@ -291,29 +232,4 @@ func startError(why, log string) error {
 func lastLines(s string, n int) string {
 	l := strings.Split(strings.TrimSpace(s), "\n")
 	return "  " + strings.Join(l[max(0, len(l)-n):], "\n  ")
-}
-
-var errLimit = errors.New("not within the time limit")
-
-// poll asks until done, with a limit.
-func poll(ctx context.Context, limit time.Duration, done func() (bool, error)) error {
-	ticker := time.NewTicker(tick)
-	defer ticker.Stop()
-	end := time.NewTimer(limit)
-	defer end.Stop()
-	for {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if ok, err := done(); ok || err != nil {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-end.C:
-			return errLimit
-		case <-ticker.C:
-		}
-	}
 }

@@ -62,6 +62,18 @@ func wallClock() clock {
 func checkTraffic(t providers.Traffic, load float64) error {
 	generated := t.Flows > 1 || t.Bidirectional
 	switch {
+	case t.Headers != "ipv4" && t.Headers != "udp":
+		return fmt.Errorf("generator testpmd sends UDP over IPv4 and nothing else: it cannot make headers = %q", t.Headers)
+	case len(t.Sizes) > 0:
+		return errors.New("generator testpmd sends frames of one size: it cannot mix sizes")
+	case len(t.VLANs) > 0 || t.VXLAN != nil:
+		return errors.New("generator testpmd cannot add VLAN tags or tunnel headers")
+	case t.SrcIP != "" || t.DstIP != "":
+		return errors.New("generator testpmd has fixed IP addresses: leave src_ip and dst_ip out")
+	case t.Flows > 1 && t.Vary != "" && t.Vary != "ip":
+		return fmt.Errorf("generator testpmd tells flows apart by IP address only, not by vary = %q", t.Vary)
+	case t.Flows > 1 && t.Order == "random":
+		return errors.New("generator testpmd sends its flows in turn: it cannot send them in random order")
 	case load > 0:
 		return errors.New("generator testpmd has no rate control: it can only send as fast as it can")
 	case t.FrameSize < 64 || t.FrameSize > 9600:
@@ -70,6 +82,19 @@ func checkTraffic(t providers.Traffic, load float64) error {
 		return fmt.Errorf("generator testpmd tells flows apart by IP address only: it cannot make %d flows with headers = %q. Use headers = \"ipv4\", or one flow", t.Flows, t.Headers)
 	case generated && (t.SrcMAC != "" || t.DstMAC != ""):
 		return errors.New("generator testpmd has fixed MAC addresses with several flows or in both directions (00:01:02:03:04:00 to 00:01:02:03:04:01): leave src_mac and dst_mac out, or send one flow in one direction")
+	}
+	return nil
+}
+
+// checkTrial refuses what Abilities say that testpmd cannot do.
+func checkTrial(req providers.TrialRequest) error {
+	switch {
+	case req.Burst > 1:
+		return errors.New("generator testpmd cannot send bursts with pauses in between")
+	case len(req.Steps) > 0:
+		return errors.New("generator testpmd cannot change the load within a trial")
+	case req.Disturb != nil:
+		return errors.New("generator testpmd cannot tell how long nothing came back: it measures no reset")
 	}
 	return nil
 }
@@ -94,7 +119,7 @@ func (r *rig) start(ctx context.Context, sh shape) error {
 			return err
 		}
 	}
-	t, err := dialTelemetry(ctx, r.tx.conn, r.tx.spec.prefix)
+	t, err := dialTelemetry(ctx, r.tx.Conn, r.tx.spec.prefix)
 	if err == nil {
 		r.about = t.version
 		t.close()
@@ -111,7 +136,7 @@ func (r *rig) Close(ctx context.Context) error {
 
 // Abilities of testpmd.
 func (r *rig) Abilities() providers.Abilities {
-	return providers.Abilities{Bidirectional: true, MaxFlows: 1 << 24, Describe: "dpdk-testpmd, " + r.about}
+	return providers.Abilities{Bidirectional: true, MaxFlows: 1 << 24, Headers: []string{"ipv4", "udp"}, Describe: "dpdk-testpmd, " + r.about}
 }
 
 // reshape starts the processes anew when the traffic needs other ones.

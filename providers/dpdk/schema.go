@@ -10,6 +10,7 @@ import (
 
 	"plumb/lang/cpuset"
 	"plumb/lang/schema"
+	"plumb/providers/internal/marked"
 )
 
 // forwardModes of testpmd (doc/guides/testpmd_app_ug/run_app.rst) that work without a configuration of their own.
@@ -152,7 +153,7 @@ func socketPath(v cty.Value) error {
 }
 
 func harmless(v cty.Value) error {
-	if s := v.AsString(); s == "" || tidy(s) != s || strings.HasPrefix(s, ".") || len(s) > 64 {
+	if s := v.AsString(); s == "" || marked.Tidy(s) != s || strings.HasPrefix(s, ".") || len(s) > 64 {
 		return fmt.Errorf("%q is not made of 1 to 64 letters, digits, - and _", s)
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"plumb/lang/cpuset"
+	"plumb/providers/internal/marked"
 )
 
 // spec is one testpmd: what its command line is made of.
@@ -170,30 +171,17 @@ func shorten(testbed, address string) string {
 	if i := strings.LastIndexByte(name, '.'); i >= 0 {
 		name = name[i+1:]
 	}
-	return "plumb-" + tidy(name)[:min(20, len(tidy(name)))] + "-" + hex.EncodeToString(sum[:4])
-}
-
-// tidy keeps what is harmless in a file name, also to glob patterns.
-func tidy(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_' || r == '.' {
-			return r
-		}
-		return '_'
-	}, s)
+	return "plumb-" + marked.Tidy(name)[:min(20, len(marked.Tidy(name)))] + "-" + hex.EncodeToString(sum[:4])
 }
 
 // folder is where the process of an address keeps pid, log and console.
 func folder(testbed, address string) string {
-	name := tidy(address)
+	name := marked.Tidy(address)
 	if name != address {
 		sum := sha256.Sum256([]byte(address))
 		name += "-" + hex.EncodeToString(sum[:4])
 	}
-	return path.Join(runDir, tidy(testbed), name)
+	return path.Join(marked.RunDir, marked.Tidy(testbed), name)
 }
 
-const (
-	runDir  = "/run/plumb"
-	dpdkDir = "/run/dpdk"
-)
+const dpdkDir = "/run/dpdk" // DPDK's runtime folders, by file prefix

@@ -19,6 +19,7 @@ type telemetry struct {
 	conn    net.Conn
 	buf     []byte
 	version string // "DPDK 22.11.11"
+	pid     int    // of the process
 }
 
 // answerLimit is for one answer. Whoever asks shares the machine with threads that spin.
@@ -37,13 +38,14 @@ func dialTelemetry(ctx context.Context, conn providers.Conn, prefix string) (*te
 	}
 	var hello struct {
 		Version string `json:"version"`
+		PID     int    `json:"pid"`
 		Max     int    `json:"max_output_len"`
 	}
 	if err := json.Unmarshal(greeting, &hello); err != nil {
 		t.close()
 		return nil, fmt.Errorf("DPDK's telemetry greets with %q: %w", greeting, err)
 	}
-	t.version = hello.Version
+	t.version, t.pid = hello.Version, hello.PID
 	if hello.Max > len(t.buf) && hello.Max <= 1<<20 {
 		t.buf = make([]byte, hello.Max)
 	}

@@ -3,7 +3,6 @@ package dpdk
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/zclconf/go-cty/cty"
@@ -20,6 +19,7 @@ var (
 	_ providers.Planner  = (*Testpmd)(nil)
 	_ providers.Claimer  = (*Testpmd)(nil)
 	_ providers.Counter  = (*Testpmd)(nil)
+	_ providers.Resetter = (*Testpmd)(nil)
 )
 
 // NewTestpmd is the type.
@@ -105,42 +105,4 @@ func (t *Testpmd) Apply(ctx context.Context, req providers.ApplyRequest) (provid
 		return gone, err
 	}
 	return providers.ApplyResult{New: complete(req.Planned, req.Mark, want.argv())}, nil
-}
-
-// Count reads the ports of every process through its telemetry and adds them up. A process that has ended is an error: its counters are gone.
-func (t *Testpmd) Count(ctx context.Context, h providers.Host, of []providers.Subject) ([]providers.Counters, error) {
-	if h == nil {
-		return nil, errNoHost
-	}
-	out := make([]providers.Counters, len(of))
-	for i, s := range of {
-		sum, err := sumPorts(ctx, h.Conn(), text(s.Value, "file_prefix"))
-		if err != nil {
-			return nil, fmt.Errorf("count frames of %s: %w", s.Addr, err)
-		}
-		out[i] = providers.Counters{Rx: sum.Rx, Tx: sum.Tx, RxBytes: sum.RxBytes, TxBytes: sum.TxBytes, Through: true,
-			Drops: map[string]uint64{"rx_missed": sum.Missed, "rx_errors": sum.RxErr, "rx_nombuf": sum.NoMbuf, "tx_errors": sum.TxErr}}
-	}
-	return out, nil
-}
-
-func sumPorts(ctx context.Context, conn providers.Conn, prefix string) (stats, error) {
-	var sum stats
-	t, err := dialTelemetry(ctx, conn, prefix)
-	if err != nil {
-		return sum, err
-	}
-	defer t.close()
-	ids, err := t.ports(ctx)
-	if err != nil {
-		return sum, err
-	}
-	for _, id := range ids {
-		s, err := t.stats(ctx, id)
-		if err != nil {
-			return sum, err
-		}
-		sum = stats{sum.Rx + s.Rx, sum.Tx + s.Tx, sum.RxBytes + s.RxBytes, sum.TxBytes + s.TxBytes, sum.Missed + s.Missed, sum.RxErr + s.RxErr, sum.TxErr + s.TxErr, sum.NoMbuf + s.NoMbuf}
-	}
-	return sum, nil
 }

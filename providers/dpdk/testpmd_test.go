@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -17,6 +18,7 @@ import (
 	"plumb/providers/conformance"
 	"plumb/providers/fake"
 	"plumb/providers/internal/hostkit"
+	"plumb/providers/internal/marked"
 	"plumb/providers/internal/transport"
 )
 
@@ -92,10 +94,10 @@ func testpmdCase(open func(*testing.T) providers.Host) conformance.Case {
 			if err != nil || p == nil {
 				t.Fatalf("find: %v, %v", p, err)
 			}
-			if err := in.signal(t.Context(), signal, p.pid); err != nil {
+			if _, err := h.Conn().Run(t.Context(), providers.Cmd{Args: []string{"kill", "-" + signal, strconv.Itoa(p.pid)}}); err != nil {
 				t.Fatal(err)
 			}
-			if err := poll(t.Context(), quitLimit, func() (bool, error) { p, err := in.find(t.Context()); return p == nil, err }); err != nil {
+			if err := marked.Poll(t.Context(), quitLimit, func() (bool, error) { p, err := in.find(t.Context()); return p == nil, err }); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -281,7 +283,7 @@ func FuzzParseAnswer(f *testing.F) {
 		if out, done := parseAnswer(log, line); done && !strings.Contains(log, line+out+prompt) {
 			t.Errorf("%q is not a part of %q", out, log)
 		}
-		unsent(log)
+		txDropped(log)
 		failure(log)
 		waitingFor(log)
 	})

@@ -14,7 +14,7 @@ const fcs = 4
 
 // Trial sends a stream, or just a few frames, and counts what comes back.
 func (r *rig) Trial(ctx context.Context, req providers.TrialRequest) (providers.TrialResult, error) {
-	if err := checkTraffic(req.Traffic, req.Load); err != nil {
+	if err := errors.Join(checkTraffic(req.Traffic, req.Load), checkTrial(req)); err != nil {
 		return providers.TrialResult{}, err
 	}
 	if err := r.reshape(ctx, req.Traffic); err != nil {
@@ -91,7 +91,7 @@ func (r *rig) stream(ctx context.Context, req providers.TrialRequest, senders []
 	}
 	began := make([]int, len(senders))
 	for i, s := range senders {
-		text, _, err := s.instance.log(ctx)
+		text, _, err := s.Log(ctx)
 		if err != nil {
 			return 0, nil, err
 		}
@@ -135,7 +135,8 @@ func (r *rig) stream(ctx context.Context, req providers.TrialRequest, senders []
 			if err != nil {
 				return 0, nil, err
 			}
-			lost = append(lost, unsent(out))
+			n, _ := txDropped(out)
+			lost = append(lost, n)
 		}
 	}
 	if err := r.now.wait(ctx, req.Drain); err != nil {
@@ -166,7 +167,7 @@ func (r *rig) counters(ctx context.Context) (counted, error) {
 		side *side
 		into *stats
 	}{{r.tx, &c.tx}, {r.rx, &c.rx}} {
-		got, err := sumPorts(ctx, s.side.conn, s.side.spec.prefix)
+		got, _, err := sumPorts(ctx, s.side.Conn, s.side.spec.prefix)
 		if err != nil {
 			return c, fmt.Errorf("count frames of the generator: %w", err)
 		}

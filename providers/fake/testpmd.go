@@ -277,6 +277,11 @@ func (h *host) console(p *process, line string) error {
 		}
 		return h.end(p, 0)
 	case "start", "stop", "set", "clear", "port", "show":
+		if line == "show fwd stats all" {
+			answer = "\n  +++++++++++++++ Accumulated forward statistics for all ports+++++++++++++++\n" +
+				"  RX-packets: 0              RX-dropped: 0             RX-total: 0\n  TX-packets: 0              TX-dropped: 0             TX-total: 0\n" +
+				"  ++++++++++++++++++++++++++++++++++++++++++++++++++++++++++++++++++++++++++++\n"
+		}
 	default:
 		answer = "Command not found\n"
 	}
