@@ -61,22 +61,23 @@ func (g *gaps) silence() []gap {
 	return s
 }
 
-// outage is the longest time between two frames in which none of the queues gave anything. ok is false with less than two stamps.
+// outage is the longest time between two frames in which none of the queues gave anything. ok is false with less than two stamps, and where a longer one may
+// have been among the gaps that were not kept: an outage lies in one gap of each queue, and all that are longer than least are kept.
 func outage(ts []*Tally) (longest gap, ok bool) {
 	silent := []gap{{0, ^uint64(0)}}
-	first, last := ^uint64(0), uint64(0)
+	first, last, least := ^uint64(0), uint64(0), uint64(1)
 	for _, t := range ts {
 		if t.gaps.last != 0 {
 			silent = overlap(silent, t.gaps.silence())
-			first, last = min(first, t.gaps.first), max(last, t.gaps.last)
+			first, last, least = min(first, t.gaps.first), max(last, t.gaps.last), max(least, t.gaps.least)
 		}
 	}
 	for _, g := range silent {
 		if g.begin >= first && g.end <= last && g.length() > longest.length() {
-			longest, ok = g, true
+			longest = g
 		}
 	}
-	return longest, ok
+	return longest, longest.length() >= least
 }
 
 // overlap is where both lists have a gap.

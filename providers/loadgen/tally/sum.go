@@ -23,7 +23,7 @@ type Result struct {
 	// LastLoss is when the last lost frame had been sent, since the first frame; nil: nothing was lost.
 	LastLoss *time.Duration
 	// Outage is the longest time between two frames in which none came, and OutageAt when it began, since the first frame was sent; nil: fewer than two frames came,
-	// or all at one time.
+	// or all at one time, or it is not known (Sum).
 	Outage, OutageAt *time.Duration
 	Latency          *providers.Latency // nil: no samples
 	Clipped          uint64             // samples above 100 s: as 100 s in the percentiles
@@ -37,7 +37,7 @@ type Result struct {
 //
 // With several, Received, Duplicated, Reordered and Late are sums: a duplicate in another queue counts as received (and a lost frame of the same part of
 // the stream then goes unnoticed), and reordering between queues does not count. LastLoss is known to a 2048th of the stream, or 64 frames if that is
-// more. Outage is the time in which all queues were silent, found among the 32 longest gaps of each. Jitter and IPDV are of pairs within a queue.
+// more. Outage is the longest time in which all queues were silent; it is nil unless the 32 longest gaps of each queue, which are kept, prove that there was none longer. Jitter and IPDV are of pairs within a queue.
 func Sum(sent Sent, ts ...*Tally) (Result, error) {
 	var r Result
 	var err error
@@ -50,10 +50,10 @@ func Sum(sent Sent, ts ...*Tally) (Result, error) {
 			err = fmt.Errorf("frame number %d came back, but only %d were sent", t.next-1, sent.Frames)
 		}
 	}
-	if r.Received > sent.Frames {
-		err = fmt.Errorf("%d distinct frames came back, but only %d were sent", r.Received, sent.Frames)
-	} else {
+	if r.Received <= sent.Frames {
 		r.Lost = sent.Frames - r.Received
+	} else if err == nil {
+		err = fmt.Errorf("%d distinct frames came back, but only %d were sent", r.Received, sent.Frames)
 	}
 	if stamp, ok := lastMissing(sent, ts); ok {
 		r.LastLoss = since(sent.First, stamp)

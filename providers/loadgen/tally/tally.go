@@ -36,7 +36,7 @@ type gone struct {
 }
 
 // New makes a Tally that remembers a window of so many frames, ending with the highest that came, rounded up to a power of two and at least 128; 0: DefaultWindow.
-// Memory is 8.1 bytes per frame of the window, most of it touched only by loss, and 0.7 MB for latencies.
+// It moves by 64 frames, so that up to 63 at its beginning may be gone. Memory is 8.1 bytes per frame of the window, most of it touched only by loss, and 0.7 MB for latencies.
 func New(window int) *Tally {
 	if window <= 0 {
 		window = DefaultWindow
