@@ -106,6 +106,9 @@ func (l *link) send(m message) error {
 
 // next is the next message. io.EOF: the other side has closed the connection.
 func (l *link) next(ctx context.Context) (message, error) {
+	if err := ctx.Err(); err != nil {
+		return message{}, err // also when something has come
+	}
 	select {
 	case m, ok := <-l.in:
 		if !ok {

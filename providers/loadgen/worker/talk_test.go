@@ -105,7 +105,7 @@ func TestTrialsOverTheWire(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Ready{Describe: "fake 1", Ports: []PortInfo{{"a", "02:00:00:00:00:01", 1, 1514}, {"b", "02:00:00:00:00:01", 1, 1514}}}
+	want := Ready{Describe: "fake 1", Ports: []PortInfo{{Name: "a", MAC: "02:00:00:00:00:01", Queues: 1, MaxFrame: 1514}, {Name: "b", MAC: "02:00:00:00:00:01", Queues: 1, MaxFrame: 1514}}}
 	if d := cmp.Diff(want, c.Ready()); d != "" {
 		t.Error(d)
 	}

@@ -56,6 +56,7 @@ type Ready struct {
 // PortInfo is what there is to know of an open port.
 type PortInfo struct {
 	Name     string `json:"name"` // for people
+	Kind     string `json:"kind"` // what it is and how it is attached, for people
 	MAC      string `json:"mac"`
 	Queues   int    `json:"queues"`
 	MaxFrame int    `json:"max_frame"` // bytes, without FCS
