@@ -38,14 +38,11 @@ type watcher struct {
 	of       []providers.Subject
 }
 
-// newBed finds everything, or says what is missing. It starts nothing.
+// newBed finds everything, or says what is missing. It starts nothing. An empty path is fine here: a model needs none.
 func newBed(ctx context.Context, in Input, b *eval.Benchmark) (*bed, error) {
 	d := &bed{}
 	if err := d.findGenerator(ctx, in, b); err != nil {
 		return nil, err
-	}
-	if len(b.Path) == 0 {
-		return nil, fmt.Errorf("the path is empty; name the hops from where frames come in to where they leave")
 	}
 	for _, addr := range b.Path {
 		if i := slices.Index(d.names, addr.String()); i >= 0 {

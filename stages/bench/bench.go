@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -39,8 +41,10 @@ type Input struct {
 	PlumbVersion string
 	Testbed      string // lineage of the state
 	Serial       uint64 // of the state that is measured
+	Fingerprint  string // of what is measured: a run that was interrupted is gone on with only while it is the same
 
 	Results string // folder that results/<run>/ is made in; "": nothing is written
+	Fresh   bool   // do not go on with a run that was interrupted
 	Files   Files  // goes into the results folder
 }
 
@@ -55,9 +59,12 @@ type Instance struct {
 	Addr  addrs.Instance
 	Host  string
 	Value cty.Value // known; marks are dropped
+
+	Undo      json.RawMessage // as the state has it
+	DependsOn []string        // resource addresses, in their printed form
 }
 
-// Recorder is told before a generator is opened and after it was closed. An error of Opened stops the benchmark: what cannot be
+// Recorder is told before a generator is opened, or a load block's load started, and after it was closed. An error of Opened stops the benchmark: what cannot be
 // recorded is not started.
 type Recorder interface {
 	Opened(generatorType, host string) error
@@ -74,8 +81,11 @@ type Events interface {
 
 // Measure runs the benchmarks one after the other and returns what they measured, also when the context ends in between: then what was
 // measured is kept and the error is the context's. A benchmark that cannot be run says so in Benchmark.Error, and the next one is tried;
-// Run.Broken and Run.Unmet tell. Every generator that was opened is closed, with a context of its own. With Input.Results the run is
-// saved after each benchmark; the error also says when that fails.
+// Run.Broken and Run.Unmet tell. Every generator that was opened is closed, with a context of its own.
+//
+// With Input.Results every trial is recorded durably as it is made, and the run is saved after each benchmark; the error also says when that fails. A run that
+// did not come to its end (killed, interrupted, or a benchmark of it has an error) is gone on with by the next Measure of the same benchmarks on the same
+// testbed: benchmarks that ended are kept, and of the others what was measured is kept while their definition is the same.
 func Measure(ctx context.Context, in Input) (*Run, error) {
 	if in.Wait == nil {
 		in.Wait = wait
@@ -83,27 +93,52 @@ func Measure(ctx context.Context, in Input) (*Run, error) {
 	if in.Events == nil {
 		in.Events = silent{}
 	}
-	run := &Run{Format: FormatVersion, ID: runID(in), PlumbVersion: in.PlumbVersion, Started: in.Now(), Testbed: in.Testbed, Serial: in.Serial,
-		Hosts: []HostFacts{}, Benchmarks: []Benchmark{}}
+	if len(in.Benchmarks) == 0 {
+		in.Results = "" // nothing to keep
+	}
+	run, j, old, err := begin(in)
+	if err != nil {
+		return nil, err
+	}
+	err = measureAll(ctx, in, run, j, old)
+	return run, errors.Join(err, j.close())
+}
+
+func measureAll(ctx context.Context, in Input, run *Run, j *journal, old *account) error {
+	done := true
 	for _, b := range in.Benchmarks {
 		if ctx.Err() != nil {
 			break
 		}
-		r := &runner{in: in, b: b, out: Benchmark{Addr: b.Addr.String(), Method: b.Method, Generator: b.Generator.String(),
-			Trials: []Trial{}, Summary: []Summary{}, Requires: []Require{}}}
-		r.run(ctx)
+		r := newRunner(in, b, j, old)
+		if err := r.run(ctx); err != nil {
+			return fmt.Errorf("record the trials: %w", err)
+		}
+		done = done && r.out.Error == ""
 		run.Hosts = addFacts(run.Hosts, r.facts)
 		run.Benchmarks = append(run.Benchmarks, r.out)
 		run.Ended = in.Now()
 		in.Events.End(r.out)
-		if in.Results != "" {
-			if _, err := Save(in.Results, run, in.Files); err != nil {
-				return run, fmt.Errorf("save results: %w", err)
-			}
+		if err := save(in, run); err != nil {
+			return err
 		}
 	}
 	run.Ended = in.Now()
-	return run, ctx.Err()
+	run.Done = done && len(run.Benchmarks) == len(in.Benchmarks)
+	if err := save(in, run); err != nil {
+		return err
+	}
+	return ctx.Err()
+}
+
+func save(in Input, run *Run) error {
+	if in.Results == "" {
+		return nil
+	}
+	if _, err := Save(in.Results, run, in.Files); err != nil {
+		return fmt.Errorf("save results: %w", err)
+	}
+	return nil
 }
 
 // Broken lists the benchmarks that an infrastructure error ended.
@@ -155,11 +190,14 @@ func (silent) Step(string, string)           {}
 func (silent) Trial(string, Trial, int, int) {}
 func (silent) End(Benchmark)                 {}
 
-// Sweep ends what generators of the testbed were left by a Plumb that was killed: those that a Recorder was told of and that were not
+// Sweep ends what generators and loads of the testbed were left by a Plumb that was killed: those that a Recorder was told of and that were not
 // closed. closed is called for each that was swept.
 func Sweep(ctx context.Context, set *providers.Set, host func(context.Context, string) (providers.Host, error), testbed string, open []Open, closed func(Open) error) error {
 	for _, o := range open {
-		g := generatorType(set, o.Type)
+		var g sweeper = set.Loader
+		if o.Type != loadType {
+			g = generatorType(set, o.Type)
+		}
 		if g == nil {
 			return fmt.Errorf("sweep generator of type %s: there is no such type", o.Type)
 		}
@@ -180,7 +218,12 @@ func Sweep(ctx context.Context, set *providers.Set, host func(context.Context, s
 	return nil
 }
 
-// Open is a generator that was opened, as the Recorder was told.
+// sweeper is what generator types and the Loader have in common.
+type sweeper interface {
+	Sweep(ctx context.Context, host providers.Host, testbed string) error
+}
+
+// Open is a generator that was opened, or a load that was started (Type "load"), as the Recorder was told.
 type Open struct{ Type, Host string }
 
 func generatorType(set *providers.Set, typ string) providers.GeneratorType {

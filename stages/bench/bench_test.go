@@ -184,7 +184,7 @@ func TestRefusedBeforeTheFirstTrial(t *testing.T) {
 		want    string
 	}{
 		{name: "no rate control", method: map[string]cty.Value{"load": cty.StringVal("5k")}, change: func(_ *Input, m *model) { m.able.RateControl = false },
-			want: `generator.model.tg (model 1.0) cannot send at a given rate; write load = "max" or choose another generator`},
+			want: `generator.model.tg (model 1.0) cannot send at a given rate; write load = "max" in a continuous benchmark or choose another generator`},
 		{name: "one direction", traffic: map[string]cty.Value{"bidirectional": cty.True}, change: func(_ *Input, m *model) { m.able.Bidirectional = false },
 			want: "generator.model.tg (model 1.0) sends in one direction only; write bidirectional = false or choose another generator"},
 		{name: "flows", traffic: map[string]cty.Value{"flows": numbers(1, 100)}, change: func(_ *Input, m *model) { m.able.MaxFlows = 10 },

@@ -58,6 +58,15 @@ func Save(dir string, run *Run, files Files) (string, error) {
 		}
 		m.Files[name] = digest(content[name])
 	}
+	if run.Done { // nothing is added to its journal any more
+		data, err := os.ReadFile(filepath.Join(folder, journalFile))
+		switch {
+		case err == nil:
+			m.Files[journalFile] = digest(data)
+		case !errors.Is(err, fs.ErrNotExist):
+			return "", err
+		}
+	}
 	data, err := encode(m)
 	if err != nil {
 		return "", err
@@ -117,15 +126,37 @@ func writeFile(path string, data []byte) error {
 	return durable.Replace(f, path, 0o644, err, nil)
 }
 
-// Load reads a results folder and verifies every file of its manifest.
+// Load reads a results folder and verifies every file of its manifest. A run that is not done is as its journal has it, with an error in each benchmark that
+// was cut off; it may lack a manifest.
 func Load(dir string) (*Run, error) {
 	data, err := os.ReadFile(filepath.Join(dir, manifestFile))
 	if errors.Is(err, fs.ErrNotExist) {
+		if a, err := readJournal(dir); err == nil {
+			return a.run(), nil
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
 		return nil, fmt.Errorf("%s has no %s: it is no results folder, or writing it was interrupted", dir, manifestFile)
 	}
 	if err != nil {
 		return nil, err
 	}
+	run, err := verified(dir, data)
+	if err != nil || run.Done {
+		return run, err
+	}
+	a, err := readJournal(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return run, nil // of a Plumb that kept none
+	}
+	if err != nil {
+		return nil, err
+	}
+	return a.run(), nil
+}
+
+// verified is the run of a folder whose files are as its manifest says.
+func verified(dir string, data []byte) (*Run, error) {
 	var m manifest
 	if err := json.Unmarshal(data, &m); err != nil {
 		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, manifestFile), err)
@@ -163,7 +194,10 @@ type Listed struct {
 	ID, Dir    string
 	Started    time.Time
 	Benchmarks []string
-	Problem    string // why it cannot be read; then only ID and Dir are set
+	// Interrupted says that it is not done and may be gone on with: it has so many Trials.
+	Interrupted bool
+	Trials      int
+	Problem     string // why it cannot be read; then only ID and Dir are set
 }
 
 // List lists the runs below a results folder, oldest first. A folder that is not there holds none.
@@ -186,8 +220,10 @@ func List(dir string) ([]Listed, error) {
 		} else {
 			l.Started = run.Started
 			for _, b := range run.Benchmarks {
-				l.Benchmarks = append(l.Benchmarks, b.Addr)
+				l.Benchmarks, l.Trials = append(l.Benchmarks, b.Addr), l.Trials+len(b.Trials)
 			}
+			_, err := os.Stat(filepath.Join(l.Dir, journalFile)) // a Plumb that kept none did not know of going on either
+			l.Interrupted = !run.Done && err == nil
 		}
 		out = append(out, l)
 	}
@@ -200,14 +236,26 @@ func TrialsCSV(run *Run) []byte {
 	var b strings.Builder
 	w := csv.NewWriter(&b)
 	w.Write([]string{"benchmark", "frame_size_bytes", "flows", "repeat", "attempt", "started", "duration_s", "offered_fps", "sent", "unsent", "received",
-		"tx_fps", "rx_fps", "rx_l1_bps", "loss_ratio", "verdict", "reasons"})
+		"tx_fps", "rx_fps", "rx_l1_bps", "loss_ratio", "verdict", "reasons", "phase", "intended_s", "frames", "burst", "duplicated", "reordered", "surplus",
+		"latency_p50_ns", "latency_p999_ns", "last_loss_s", "outage_s", "took_s", "notes"})
 	f := func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 	u := func(v uint64) string { return strconv.FormatUint(v, 10) }
+	maybe := func(v *float64) string {
+		if v == nil {
+			return ""
+		}
+		return f(*v)
+	}
 	for _, bm := range run.Benchmarks {
 		for _, t := range bm.Trials {
+			var p50, p999 *float64
+			if t.Latency != nil {
+				p50, p999 = &t.Latency.P50, &t.Latency.P999
+			}
 			w.Write([]string{bm.Addr, strconv.Itoa(t.FrameSize), strconv.Itoa(t.Flows), strconv.Itoa(t.Repeat), strconv.Itoa(t.Attempt),
 				t.Started.UTC().Format(time.RFC3339Nano), f(t.Duration), f(t.Offered), u(t.Sent), u(t.Unsent), u(t.Received), f(t.TxRate), f(t.RxRate),
-				f(t.RxBitrate), f(t.LossRatio), string(t.Verdict), strings.Join(t.Reasons, "; ")})
+				f(t.RxBitrate), f(t.LossRatio), string(t.Verdict), strings.Join(t.Reasons, "; "), t.Phase, f(t.Intended), strconv.Itoa(t.Frames), strconv.Itoa(t.Burst),
+				u(t.Duplicated), u(t.Reordered), u(t.Surplus), maybe(p50), maybe(p999), maybe(t.LastLoss), maybe(t.Outage), f(t.Took), strings.Join(t.Notes, "; ")})
 		}
 	}
 	w.Flush() // a strings.Builder takes everything

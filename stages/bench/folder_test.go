@@ -2,6 +2,7 @@ package bench
 
 import (
 	"bytes"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -33,7 +34,7 @@ func TestSaveLoadList(t *testing.T) {
 		}
 		return err
 	})
-	want := []string{"configuration/__/mods/p2p/main.plumb.hcl", "configuration/etc/a.hcl", "configuration/main.plumb.hcl", "facts.json", "manifest.json", "plan.json", "run.json", "trials.csv"}
+	want := []string{"configuration/__/mods/p2p/main.plumb.hcl", "configuration/etc/a.hcl", "configuration/main.plumb.hcl", "facts.json", "manifest.json", "plan.json", "run.json", "trials.csv", "trials.jsonl"}
 	if d := cmp.Diff(want, names); d != "" {
 		t.Error(d)
 	}
@@ -41,7 +42,6 @@ func TestSaveLoadList(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got.Ended = run.Ended // set after the last save
 	if d := cmp.Diff(run, got); d != "" {
 		t.Error(d)
 	}
@@ -65,7 +65,9 @@ func TestSaveLoadList(t *testing.T) {
 		{"empty", "has no run.json", func() error {
 			return os.WriteFile(filepath.Join(dir, "manifest.json"), []byte(`{"format_version":"1.0"}`), 0o644)
 		}},
-		{"no manifest", "has no manifest.json", func() error { return os.Remove(filepath.Join(dir, "manifest.json")) }},
+		{"no manifest", "has no manifest.json", func() error {
+			return errors.Join(os.Remove(filepath.Join(dir, "manifest.json")), os.Remove(filepath.Join(dir, "trials.jsonl")))
+		}},
 	} {
 		if err := tc.spoil(); err != nil {
 			t.Fatal(err)

@@ -84,10 +84,14 @@ func (h routeHop) seen(d []providers.Counters) uint64 {
 	return d[h.subject].Tx
 }
 
-// ledger writes the lines of one direction from what the counters moved in the trial. Hops whose counters are mixed are left out;
-// what is lost there shows at the next line.
-func (r route) ledger(generator string, sent, received, rxDrops uint64, moved []providers.Counters) []Hop {
-	lines := []Hop{{Name: generator, Direction: r.direction, Role: Sender, In: sent, Out: sent}}
+// ledger writes the lines of one direction from what the counters moved in the trial. refused are frames that were due and that the device's full queue
+// did not take; 0 at maximum load, where nothing is due. Hops whose counters are mixed are left out; what is lost there shows at the next line.
+func (r route) ledger(generator string, d providers.Direction, refused uint64, moved []providers.Counters) []Hop {
+	first := Hop{Name: generator, Direction: r.direction, Role: Sender, In: d.Sent + refused, Out: d.Sent, Lost: int64(refused)}
+	if refused > 0 {
+		first.Causes = map[string]uint64{"device_queue_full": refused}
+	}
+	lines := []Hop{first}
 	for _, h := range r.hops {
 		if h.mixed {
 			continue
@@ -99,9 +103,9 @@ func (r route) ledger(generator string, sent, received, rxDrops uint64, moved []
 		}
 		lines = append(lines, line)
 	}
-	end := Hop{Name: generator, Direction: r.direction, Role: Receiver, In: received, Out: received}
-	if rxDrops > 0 {
-		end.Causes = map[string]uint64{"tester_rx_drops": rxDrops}
+	end := Hop{Name: generator, Direction: r.direction, Role: Receiver, In: d.Received, Out: d.Received}
+	if d.RxDrops > 0 {
+		end.Causes = map[string]uint64{"tester_rx_drops": d.RxDrops}
 	}
 	lines = append(lines, end)
 	for i := 1; i < len(lines); i++ {
@@ -131,7 +135,8 @@ func causes(role Role, drops map[string]uint64) map[string]uint64 {
 	return out
 }
 
-// moved is what each counter gained. A counter that went backwards is named: its object was made anew or its statistics reset.
+// moved is what each counter gained. A counter that went backwards is named: its object was made anew or its statistics reset. LinkResets is how often the link
+// changed meanwhile; where that went backwards the object is another one, which the other counters tell.
 func moved(names []string, before, after []providers.Counters) (d []providers.Counters, backwards []string) {
 	d = make([]providers.Counters, len(after))
 	for i, a := range after {
@@ -144,7 +149,8 @@ func moved(names []string, before, after []providers.Counters) (d []providers.Co
 			return to - from
 		}
 		d[i] = providers.Counters{Rx: sub("rx", b.Rx, a.Rx), Tx: sub("tx", b.Tx, a.Tx), RxBytes: sub("rx bytes", b.RxBytes, a.RxBytes),
-			TxBytes: sub("tx bytes", b.TxBytes, a.TxBytes), Drops: map[string]uint64{}, Through: a.Through}
+			TxBytes: sub("tx bytes", b.TxBytes, a.TxBytes), Drops: map[string]uint64{}, Through: a.Through,
+			LinkResets: a.LinkResets - min(a.LinkResets, b.LinkResets)}
 		for _, cause := range sortedKeys(a.Drops) {
 			d[i].Drops[cause] = sub(cause, b.Drops[cause], a.Drops[cause])
 		}

@@ -207,14 +207,14 @@ func (h modelHost) Facts(context.Context) (*providers.Facts, error) {
 		Value: cty.ObjectVal(map[string]cty.Value{"versions": cty.ObjectVal(map[string]cty.Value{"ovs": cty.StringVal("3.1.0"), "dpdk": cty.NullVal(cty.String)})})}, nil
 }
 
-// journal is the Recorder.
-type journal struct{ lines []string }
+// diary is the Recorder.
+type diary struct{ lines []string }
 
-func (j *journal) Opened(typ, host string) error {
+func (j *diary) Opened(typ, host string) error {
 	j.lines = append(j.lines, "opened "+typ+" on "+host)
 	return nil
 }
-func (j *journal) Closed(typ, host string) error {
+func (j *diary) Closed(typ, host string) error {
 	j.lines = append(j.lines, "closed "+typ+" on "+host)
 	return nil
 }
@@ -224,7 +224,7 @@ func addr(typ, name string) addrs.Instance {
 }
 
 // bench is an Input for the model with one benchmark along its first way.
-func bench(t *testing.T, m *model, traffic, shared, method map[string]cty.Value) (Input, *journal) {
+func bench(t *testing.T, m *model, traffic, shared, method map[string]cty.Value) (Input, *diary) {
 	t.Helper()
 	gen := addrs.Object{Kind: "generator", Type: "model", Name: "tg"}
 	var path []addrs.Instance
@@ -254,7 +254,7 @@ func bench(t *testing.T, m *model, traffic, shared, method map[string]cty.Value)
 	instances = append(instances, Instance{Addr: addr("fwd", "vnf"), Host: "dut", Value: cty.EmptyObjectVal},
 		Instance{Addr: addr("switch", "sw"), Host: "dut", Value: cty.EmptyObjectVal})
 	clock := time.Date(2026, 12, 1, 2, 3, 4, 0, time.UTC)
-	j := &journal{}
+	j := &diary{}
 	return Input{
 		Benchmarks: []*eval.Benchmark{{Addr: addrs.Object{Kind: "benchmark", Name: "b"}, Generator: gen, Path: path, Method: "continuous",
 			MethodCfg: cty.ObjectVal(method), Config: cty.ObjectVal(all)}},

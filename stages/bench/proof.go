@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"plumb/providers"
+	"plumb/stages/bench/search"
 )
 
 // A path is proved with proofFrames frames each way; it gets proofTries tries, proofPause apart, since the first frames may be lost to
@@ -18,20 +19,20 @@ const (
 )
 
 // prove sends a few frames and looks for them at every hop. The error names the hop where they stopped.
-func (r *runner) prove(ctx context.Context, p point) error {
-	r.step("%d bytes: proving the path", p.size)
+func (r *runner) prove(ctx context.Context, c cell) error {
+	r.step("%d bytes: proving the path", c.size)
 	for try := 1; ; try++ {
-		proofs, err := r.tryProof(ctx, p)
+		proofs, err := r.tryProof(ctx, c)
 		if err == nil {
-			r.out.Proof = append(r.out.Proof, proofs...)
-			return nil
+			r.out.Proof = mergeProofs(r.out.Proof, proofs)
+			return r.keep(record{Proof: proofs})
 		}
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		if try == proofTries {
-			r.out.Proof = append(r.out.Proof, proofs...)
-			return fmt.Errorf("%d-byte frames do not get through: %w", p.size, err)
+			r.out.Proof = mergeProofs(r.out.Proof, proofs)
+			return fmt.Errorf("%d-byte frames do not get through: %w", c.size, err)
 		}
 		if err := r.in.Wait(ctx, proofPause); err != nil {
 			return err
@@ -39,12 +40,12 @@ func (r *runner) prove(ctx context.Context, p point) error {
 	}
 }
 
-func (r *runner) tryProof(ctx context.Context, p point) ([]Proof, error) {
+func (r *runner) tryProof(ctx context.Context, c cell) ([]Proof, error) {
 	before, err := r.bed.count(ctx)
 	if err != nil {
 		return nil, err
 	}
-	res, err := r.gen.Trial(ctx, providers.TrialRequest{Traffic: r.traffic(p.size, p.flows), Frames: proofFrames, Drain: r.set.drain})
+	res, err := r.gen.Trial(ctx, point{cell: c, ask: search.Ask{Frames: proofFrames}}.request(r.set.traffic, r.set.drain))
 	if err != nil {
 		return nil, fmt.Errorf("send %d frames: %w", proofFrames, err)
 	}
@@ -61,7 +62,7 @@ func (r *runner) tryProof(ctx context.Context, p point) ([]Proof, error) {
 	}
 	var out []Proof
 	for i, rt := range r.routes {
-		out = append(out, rt.proof(p.size, res.Directions[i], gained))
+		out = append(out, rt.proof(c.size, res.Directions[i], gained))
 	}
 	for i, rt := range r.routes {
 		if err := rt.stopped(r.out.Generator, out[i], gained); err != nil {

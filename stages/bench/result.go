@@ -113,6 +113,7 @@ type Trial struct {
 	Repeat     int       `json:"repeat"`          // from 1; 0: before the repeats, such as the throughput that latency is measured at
 	Attempt    int       `json:"attempt"`         // from 1; more when earlier ones were INVALID
 	Started    time.Time `json:"started"`
+	Took       float64   `json:"took_s,omitempty"`     // wall time with warm-up and waits
 	Intended   float64   `json:"intended_s,omitempty"` // asked for
 	Duration   float64   `json:"duration_s"`           // measured
 	Frames     int       `json:"frames,omitempty"`     // asked for instead of a duration
@@ -139,7 +140,7 @@ type Trial struct {
 	LastLoss     *float64                `json:"last_loss_s,omitempty"` // into the stream
 	Outage       *float64                `json:"outage_s,omitempty"`
 	OutageAt     *float64                `json:"outage_at_s,omitempty"`
-	Notes        []string                `json:"notes,omitempty"`      // the tester's
+	Notes        []string                `json:"notes,omitempty"`      // what a reader should know though the trial counts
 	Directions   []Direction             `json:"directions,omitempty"` // when there are two; the figures above are their sum
 }
 
@@ -159,7 +160,10 @@ type Direction struct {
 
 // Hop is one line of the packet ledger: In frames arrived here, Out left towards the next hop. Lost between two hops is the
 // difference of the one's Out and the other's In; lost inside is In minus Out. In at the receiver is what the generator received.
-// Lost is the Out of the hop before minus the Out of this one (the receiver's Out is its In), so that in each direction sent = received + the sum of Lost.
+// Lost is the Out of the hop before minus the Out of this one (the receiver's Out is its In). The sender is the first line: at an offered load its In is
+// what was due (sent + unsent), its Out what was sent, and what it lost are the frames that the full queue of the device refused
+// (cause device_queue_full); at maximum load nothing is due, and In is Out. So in each direction the sender's In = received + the sum of Lost, and sent =
+// received + the sum of Lost behind the sender.
 type Hop struct {
 	Name        string            `json:"name"`                // "generator.testpmd.tg", "ovs_port.t0", ...
 	Direction   int               `json:"direction,omitempty"` // 1: against the path
@@ -175,23 +179,28 @@ type Hop struct {
 type Role string
 
 const (
-	Sender   Role = "sender"   // the generator: Out is what it sent
+	Sender   Role = "sender"   // the generator: In is what was due, Out what it sent
 	Enter    Role = "enter"    // a switch port that frames come in by: counted as received by the switch
 	Leave    Role = "leave"    // a switch port that frames go out by: counted as sent by the switch
 	Through  Role = "through"  // passes frames on by itself: a VNF
 	Receiver Role = "receiver" // the generator: In is what came back
 )
 
-// Summary is the spread over the repeats of one frame size and flow count. Only PASS and FAIL trials count.
+// Summary is the spread over the repeats of one frame size and flow count. Only PASS and FAIL trials count. The trials of a method that searches are
+// at many loads: its summaries say how many there were and what was busy, and its Figures what was found.
 type Summary struct {
-	FrameSize     int     `json:"frame_size"`
-	Flows         int     `json:"flows"`
-	Trials        int     `json:"trials"`
-	Invalid       int     `json:"invalid"`
-	RxMedian      float64 `json:"rx_fps_median"`
-	RxMin         float64 `json:"rx_fps_min"`
-	RxMax         float64 `json:"rx_fps_max"`
-	RxCV          float64 `json:"rx_fps_cv"` // coefficient of variation; 0 with one trial
+	FrameSize int     `json:"frame_size"`
+	Flows     int     `json:"flows"`
+	Trials    int     `json:"trials"`
+	Invalid   int     `json:"invalid"`
+	RxMedian  float64 `json:"rx_fps_median"`
+	RxMin     float64 `json:"rx_fps_min"`
+	RxMax     float64 `json:"rx_fps_max"`
+	RxCV      float64 `json:"rx_fps_cv"` // coefficient of variation; 0 with one trial
+	// RxLow and RxHigh are the 95 % confidence interval of the mean (Student's t); both 0 with fewer than two trials.
+	RxLow         float64 `json:"rx_fps_ci95_low,omitempty"`
+	RxHigh        float64 `json:"rx_fps_ci95_high,omitempty"`
+	Unsteady      bool    `json:"unsteady,omitempty"` // RxCV above the benchmark's unsteady_above
 	TxMedian      float64 `json:"tx_fps_median"`
 	LossMedian    float64 `json:"loss_ratio_median"`
 	BitrateMedian float64 `json:"rx_l1_bps_median"`

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/zclconf/go-cty/cty"
 
 	"plumb/lang/eval"
+	"plumb/lang/schema"
 	"plumb/providers"
 )
 
@@ -17,22 +19,53 @@ const closeLimit = 60 * time.Second
 
 // runner runs one benchmark.
 type runner struct {
-	in     Input
-	b      *eval.Benchmark
-	set    settings
-	method method
-	bed    *bed
-	gen    providers.Generator
-	routes []route
-	proved int // frame size that the path was last proved for
-	facts  []HostFacts
-	out    Benchmark
+	in         Input
+	b          *eval.Benchmark
+	journal    *journal // nil: nothing is kept
+	old        *kept    // what an interrupted run has of it; nil: nothing, or it was defined in another way
+	definition string
+	set        settings
+	bed        *bed
+	gen        providers.Generator
+	model      bool // the generator sends nothing
+	routes     []route
+	reset      *resetting // nil: nothing is reset
+	proved     int        // frame size that the path was last proved for
+	tried      bool       // a trial was made, after which the device has to rest
+	endLoads   func() error
+	replay     []Trial // of an interrupted run, still to be gone through
+	searches   []*searching
+	facts      []HostFacts
+	out        Benchmark
 }
 
-// run fills r.out. It never leaves a generator open.
-func (r *runner) run(ctx context.Context) {
+func newRunner(in Input, b *eval.Benchmark, j *journal, old *account) *runner {
+	r := &runner{in: in, b: b, journal: j, out: Benchmark{Addr: b.Addr.String(), Method: b.Method, Generator: b.Generator.String(),
+		Trials: []Trial{}, Summary: []Summary{}, Requires: []Require{}}}
+	r.definition, _ = definition(in, b) // what cannot be told is never the same as before; decode says what is wrong with it
+	if old != nil && r.definition != "" {
+		if k := old.kept[r.out.Addr]; k != nil && k.definition == r.definition {
+			r.old = k
+		}
+	}
+	return r
+}
+
+// run fills r.out. It never leaves a generator open, nor a load. The error is that of the journal.
+func (r *runner) run(ctx context.Context) error {
+	if r.old != nil && r.old.ended != nil && r.old.ended.Error == "" {
+		r.out = r.old.benchmark()
+		r.out.Requires = []Require{}
+		r.require()
+		r.step("kept as it was measured before the run was interrupted: %d trials", len(r.out.Trials))
+		return nil
+	}
 	err := r.measure(ctx)
-	r.out.Summary = append(r.out.Summary, summarize(r.out.Trials)...)
+	var lost *lostRecord
+	if errors.As(err, &lost) {
+		return lost.err
+	}
+	r.conclude()
 	switch {
 	case ctx.Err() != nil && err != nil:
 		r.out.Error = "interrupted: " + context.Cause(ctx).Error()
@@ -40,28 +73,48 @@ func (r *runner) run(ctx context.Context) {
 		r.out.Error = err.Error()
 	}
 	r.require()
+	ended := r.out
+	ended.Trials = nil
+	return r.journal.add(record{Benchmark: r.out.Addr, Ended: &ended})
+}
+
+// lostRecord is an error of the journal: nothing goes on without it.
+type lostRecord struct{ err error }
+
+func (l *lostRecord) Error() string { return l.err.Error() }
+
+// keep records something of the benchmark.
+func (r *runner) keep(rec record) error {
+	rec.Benchmark = r.out.Addr
+	if err := r.journal.add(rec); err != nil {
+		return &lostRecord{err}
+	}
+	return nil
 }
 
 func (r *runner) measure(ctx context.Context) (err error) {
 	for _, a := range r.b.Path {
 		r.out.Path = append(r.out.Path, a.String())
 	}
-	if r.set, err = decode(r.b); err != nil {
+	var loader *schema.Block
+	if r.in.Set.Loader != nil {
+		loader = r.in.Set.Loader.Schema()
+	}
+	if r.set, err = decode(r.b, loader); err != nil {
 		return err
 	}
 	s := r.set
-	r.out.Headers, r.out.Bidirectional, r.out.LineRate, r.out.MaxLoss, r.out.Phases = s.traffic.Headers, s.traffic.Bidirectional, s.lineRate, s.maxLoss, s.phases()
-	switch r.b.Method { // decode has refused others
-	case "continuous":
-		r.method = newContinuous(s)
-	}
+	r.out.Headers, r.out.Bidirectional, r.out.LineRate, r.out.MaxLoss, r.out.Settings = s.traffic.Headers, s.traffic.Bidirectional, s.lineRate, s.plan.maxLoss, s.rows
 	if r.bed, err = newBed(ctx, r.in, r.b); err != nil {
+		return err
+	}
+	if r.reset, err = r.findReset(ctx); err != nil {
 		return err
 	}
 	if r.facts, err = r.bed.facts(ctx); err != nil {
 		return err
 	}
-	r.in.Events.Begin(r.out.Addr, r.method.total())
+	r.in.Events.Begin(r.out.Addr, r.total())
 	closeGen, err := r.open(ctx)
 	if err != nil {
 		return err
@@ -70,11 +123,35 @@ func (r *runner) measure(ctx context.Context) (err error) {
 	if err := r.able(); err != nil {
 		return err
 	}
+	r.out.Phases = s.phases(r.model, r.reset)
 	if err := r.route(ctx); err != nil {
 		return err
 	}
+	if err := r.begin(); err != nil {
+		return err
+	}
+	defer func() {
+		if r.endLoads != nil {
+			err = errors.Join(err, r.endLoads())
+		}
+	}()
 	return r.walk(ctx)
 }
+
+// begin records what is to be measured, and takes over what an interrupted run has of it.
+func (r *runner) begin() error {
+	begun := r.out
+	if r.old != nil {
+		r.replay, r.out.Proof = slices.Clone(r.old.trials), r.old.proofs
+		if len(r.replay) > 0 {
+			r.step("going on where it was interrupted: %d trials are kept", len(r.replay))
+		}
+	}
+	return r.keep(record{Begun: &begun, Definition: r.definition, Hosts: r.facts})
+}
+
+// total is how many trials there will be, 0 where that depends on what is found.
+func (r *runner) total() int { return r.set.plan.trials * r.set.repeat * len(r.set.cells()) }
 
 // open opens the generator. The returned function closes it, with a context that outlives ctx.
 func (r *runner) open(ctx context.Context) (func() error, error) {
@@ -89,9 +166,11 @@ func (r *runner) open(ctx context.Context) (func() error, error) {
 		}
 		return nil
 	}
+	traffic := r.set.traffic
+	traffic.FrameSize, traffic.Flows = r.set.sizes[0], r.set.flows[0]
 	gen, err := r.bed.genType.Open(ctx, providers.OpenRequest{
 		Host: r.bed.genHost, Mark: providers.Mark{Testbed: r.in.Testbed, Address: r.out.Generator}, Config: plain(g.Config),
-		Path: r.bed.path(), Traffic: r.traffic(r.set.sizes[0], r.set.flows[0]), Log: func(s string) { r.step("%s", s) },
+		Path: r.bed.path(), Traffic: traffic, Log: func(s string) { r.step("%s", s) },
 	})
 	if err != nil { // it has left nothing behind
 		return nil, errors.Join(fmt.Errorf("open %s: %w", r.out.Generator, err), closed())
@@ -109,24 +188,57 @@ func (r *runner) open(ctx context.Context) (func() error, error) {
 
 // able refuses what the generator cannot do, before the first frame.
 func (r *runner) able() error {
-	a := r.gen.Abilities()
-	r.out.Tool, r.out.Signed = a.Describe, a.Signed
-	if r.set.load > 0 && !a.RateControl {
-		return fmt.Errorf("%s (%s) cannot send at a given rate; write load = \"max\" or choose another generator", r.out.Generator, a.Describe)
+	a, s := r.gen.Abilities(), r.set
+	r.out.Tool, r.out.Signed, r.model = a.Describe, a.Signed, a.Model
+	headers := a.Headers
+	if headers == nil {
+		headers = []string{"l2", "ipv4", "udp"}
 	}
-	if r.set.traffic.Bidirectional && !a.Bidirectional {
-		return fmt.Errorf("%s (%s) sends in one direction only; write bidirectional = false or choose another generator", r.out.Generator, a.Describe)
+	need := s.plan.needs
+	for _, c := range []struct {
+		lacks         bool
+		cannot, write string
+	}{
+		{need.rate && !a.RateControl, "cannot send at a given rate", `write load = "max" in a continuous benchmark`},
+		{need.bursts && !a.Bursts, "cannot send bursts", "leave bursts out"},
+		{need.steps && !a.Steps, "cannot change its rate within a stream, which recovery is measured by", "leave recovery out"},
+		{need.outage && !a.Outage, "cannot time an outage, which a reset is measured by", "leave reset out"},
+		{need.latency && !a.Latency, "cannot measure latency", "leave latency out"},
+		{s.traffic.Bidirectional && !a.Bidirectional, "sends in one direction only", "write bidirectional = false"},
+		{!slices.Contains(headers, s.traffic.Headers), fmt.Sprintf("cannot make frames with headers = %q", s.traffic.Headers), fmt.Sprintf("write one of %q", headers)},
+	} {
+		if c.lacks {
+			return fmt.Errorf("%s (%s) %s; %s or choose another generator", r.out.Generator, a.Describe, c.cannot, c.write)
+		}
 	}
-	for _, n := range r.set.flows {
+	for _, shape := range s.shapes() {
+		if !slices.Contains(a.Shapes, shape) {
+			return fmt.Errorf("%s (%s) cannot make such traffic: %s; choose another generator", r.out.Generator, a.Describe, shapeWords[shape])
+		}
+	}
+	for _, n := range s.flows {
 		if a.MaxFlows > 0 && n > a.MaxFlows {
 			return fmt.Errorf("%s (%s) makes at most %d flows, not %d", r.out.Generator, a.Describe, a.MaxFlows, n)
 		}
 	}
+	if need.outage && r.reset == nil && !r.model {
+		return errors.New("reset does not say what is reset: write target = and a reference to a resource, such as ovs_switch.dut")
+	}
 	return nil
 }
 
-// route works out which counter counts what; it has to ask which hops pass frames on by themselves.
+// shapeWords are Abilities.Shapes as the configuration has them.
+var shapeWords = map[string]string{"imix": "a mix of sizes (imix)", "vary": "another way to tell flows apart (vary)", "random": "flows in random order (order)",
+	"vlan": "VLAN tags (vlans)", "vxlan": "VXLAN (vxlan)", "ip": "given IP addresses (src_ip, dst_ip)"}
+
+// route works out which counter counts what; it has to ask which hops pass frames on by themselves. A model has no path.
 func (r *runner) route(ctx context.Context) error {
+	if r.model {
+		return nil
+	}
+	if len(r.out.Path) == 0 {
+		return fmt.Errorf("the path is empty; name the hops from where frames come in to where they leave")
+	}
 	now, err := r.bed.count(ctx)
 	if err != nil {
 		return err
@@ -150,102 +262,6 @@ func (r *runner) route(ctx context.Context) error {
 	return nil
 }
 
-// walk makes trials until the method has enough.
-func (r *runner) walk(ctx context.Context) error {
-	var counted []Trial
-	for {
-		p, more := r.method.next(counted)
-		if !more {
-			return nil
-		}
-		if p.size != r.proved {
-			if err := r.prove(ctx, p); err != nil {
-				return err
-			}
-			r.proved = p.size
-		}
-		t, err := r.insist(ctx, p, len(counted))
-		if err != nil {
-			return err
-		}
-		counted = append(counted, t)
-	}
-}
-
-// insist repeats an INVALID trial up to the limit.
-func (r *runner) insist(ctx context.Context, p point, done int) (Trial, error) {
-	for attempt := 1; ; attempt++ {
-		t, err := r.trial(ctx, p, attempt)
-		if err != nil {
-			return t, err
-		}
-		if t.Verdict != Invalid {
-			if why := r.method.fails(t); why != "" {
-				t.Verdict, t.Reasons = Fail, []string{why}
-			}
-			done++
-		}
-		r.out.Trials = append(r.out.Trials, t)
-		r.in.Events.Trial(r.out.Addr, t, done, r.method.total())
-		if t.Verdict != Invalid {
-			return t, nil
-		}
-		if attempt > r.set.retries {
-			return t, fmt.Errorf("%d-byte frames, %d flows: %d trials in a row did not count; the last because %s", p.size, p.flows, attempt, t.Reasons[0])
-		}
-	}
-}
-
-// trial makes one attempt: warm-up, settle, counters, observers, stream with drain, observers, counters. An error means that the generator or a
-// host is broken.
-func (r *runner) trial(ctx context.Context, p point, attempt int) (Trial, error) {
-	req := providers.TrialRequest{Traffic: r.traffic(p.size, p.flows), Load: p.load, Drain: r.set.drain}
-	if r.set.warmUp > 0 {
-		r.step("%d bytes, %d flows: warm-up %s", p.size, p.flows, r.set.warmUp)
-		req.Duration = r.set.warmUp
-		if _, err := r.gen.Trial(ctx, req); err != nil {
-			return Trial{}, fmt.Errorf("warm-up with %d-byte frames: %w", p.size, err)
-		}
-	}
-	if r.set.settle > 0 {
-		if err := r.in.Wait(ctx, r.set.settle); err != nil {
-			return Trial{}, err
-		}
-	}
-	before, err := r.bed.count(ctx)
-	if err != nil {
-		return Trial{}, err
-	}
-	m := measured{point: p, attempt: attempt, tolerance: r.set.tolerance, signed: r.out.Signed, generator: r.out.Generator, routes: r.routes}
-	watch := r.observe(ctx)
-	r.step("%d bytes, %d flows: trial %d, %s", p.size, p.flows, p.repeat, p.duration)
-	req.Duration = p.duration
-	m.started = r.in.Now()
-	m.result, err = r.gen.Trial(ctx, req)
-	m.watched = watch(ctx)
-	if err != nil {
-		return Trial{}, fmt.Errorf("trial with %d-byte frames: %w", p.size, err)
-	}
-	after, err := r.bed.count(ctx)
-	switch {
-	case ctx.Err() != nil:
-		return Trial{}, ctx.Err()
-	case err != nil:
-		m.trouble = append(m.trouble, err.Error())
-	default:
-		var backwards []string
-		m.moved, backwards = moved(r.bed.names, before, after)
-		m.trouble = append(m.trouble, backwards...)
-	}
-	return m.trial(), nil
-}
-
-func (r *runner) traffic(size, flows int) providers.Traffic {
-	t := r.set.traffic
-	t.FrameSize, t.Flows = size, flows
-	return t
-}
-
 func (r *runner) step(format string, args ...any) {
 	r.in.Events.Step(r.out.Addr, fmt.Sprintf(format, args...))
 }
@@ -253,12 +269,9 @@ func (r *runner) step(format string, args ...any) {
 // note keeps a note once.
 func (r *runner) note(format string, args ...any) {
 	n := fmt.Sprintf(format, args...)
-	for _, have := range r.out.Notes {
-		if have == n {
-			return
-		}
+	if !slices.Contains(r.out.Notes, n) {
+		r.out.Notes = append(r.out.Notes, n)
 	}
-	r.out.Notes = append(r.out.Notes, n)
 }
 
 // plain is a value without marks: providers see none.

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 	"time"
@@ -11,62 +12,43 @@ import (
 	"plumb/lang/schema"
 )
 
-// rfc2544Sizes are the frame sizes of RFC 2544 section 9.1 for Ethernet, in bytes with the FCS.
-var rfc2544Sizes = []int{64, 128, 256, 512, 1024, 1280, 1518}
+// loadBlock is the name of the nested block that disturbs a host on purpose.
+const loadBlock = "load"
 
-// Schema is what every benchmark block may contain beside generator, path, require and the one method block.
-func Schema() *schema.Block {
-	return &schema.Block{
+// Schema is what every benchmark block may contain beside generator, path, require and the one method block. loader is the schema of load
+// blocks without host, nil where there is nothing that could make such a load.
+func Schema(loader *schema.Block) *schema.Block {
+	b := &schema.Block{
 		Description: "What to send along the path, how often, and the waits around each trial. One nested block names the method.",
 		Attributes: map[string]*schema.Attribute{
-			"warm_up": duration("2s", 0, "Stream sent before each trial and not counted, so that caches are filled and addresses learned. 0s: none."),
-			"settle":  duration("2s", 0, "Pause between the warm-up and the trial (RFC 2544 section 23 b: 2 s)."),
-			"drain":   duration("2s", 0, "Wait for frames in flight after the stream, before the receive counter is read (RFC 2544 section 23 d: 2 s)."),
-			"repeat":  count(1, 1, 1000, "How many trials are made of each frame size and flow count. Summaries give their median, least, greatest and coefficient of variation."),
+			"warm_up": optional(duration("", 0, "Stream sent before a trial and not counted, so that addresses are learned and caches filled: the learning of RFC 2544 section 23 a and b. 0s: none. Default: 2s; for ndr_pdr 1s.")),
+			"warm_up_before": {Type: cty.String, Optional: true, OneOf: []string{"trial", "search"},
+				Description: "How often the warm-up is made: before each trial, or before the first trial of each search only. Default: trial; for ndr_pdr search."},
+			"settle": optional(duration("", 0, "Pause before the trial, behind the warm-up (RFC 2544 section 23 b: 2 s). Default: 2s; for ndr_pdr 200ms.")),
+			"drain":  optional(duration("", 0, "Wait for frames in flight after the stream, before the receive counter is read (RFC 2544 section 23 d: 2 s). Default: 2s; for ndr_pdr 500ms.")),
+			"rest":   optional(duration("", 0, "Wait before the next trial, so that the device restabilises (RFC 2544 section 23 e: at least 5 s). Default: 5s for throughput, loss_rate, latency, back_to_back, recovery and reset; 0s for the others.")),
+			"repeat": optional(count(1, 1, 1000, "How often each frame size and flow count is measured: trials of continuous, whole searches of the others. Results give their median, least, greatest, standard deviation, coefficient of variation and 95 % interval. "+
+				"Default: 20 for latency (RFC 2544 section 26.2), 5 for back_to_back, recovery and reset (RFC 9004 section 5 and RFC 2544 leave the number open), 1 for the others.")),
 			"invalid_retries": count(3, 0, 100,
 				"How often a trial that does not count (INVALID) is made again before the benchmark ends with an error."),
-			"rate_tolerance": percent(5, "How far, in percent, the sent rate may be from the offered load, or the stream shorter than asked for, before the trial is INVALID."),
+			"rate_tolerance": percent(5, "How far, in percent, what was due (sent and refused frames) may be from the offered load, or the stream shorter than asked for, before the trial is INVALID: the tester's fault."),
+			"unsteady_above": percent(5, "Coefficient of variation, in percent, above which results of repeats are marked as unsteady."),
 			"observe": {Type: cty.Bool, Optional: true, Default: cty.True,
 				Description: "Watch the hosts of the path during each trial: PMD cycles, caches, CPU per core. The hosts are asked before and after the stream, not within it."},
 		},
 		Blocks: map[string]*schema.NestedBlock{"traffic": {Nesting: schema.Single, Block: trafficSchema()}},
 	}
-}
-
-func trafficSchema() schema.Block {
-	return schema.Block{
-		Description: "The shape of the frames.",
-		Attributes: map[string]*schema.Attribute{
-			"frame_sizes": {Type: cty.List(cty.Number), Optional: true, Default: numbers(rfc2544Sizes...), Validate: eachWhole(64, 16000),
-				Description: "Frame sizes in bytes with the FCS, 64 to 16000. Default: the seven sizes of RFC 2544 section 9.1."},
-			"flows": {Type: cty.List(cty.Number), Optional: true, Default: numbers(1), Validate: eachWhole(1, 16_000_000),
-				Description: "Flow counts: the trials of each frame size are made with each of them."},
-			"headers": {Type: cty.String, Optional: true, Default: cty.StringVal("ipv4"), OneOf: []string{"l2", "ipv4", "udp"},
-				Description: "What tells the flows apart: l2 (MAC addresses), ipv4 (IP addresses) or udp (UDP ports)."},
-			"bidirectional": {Type: cty.Bool, Optional: true, Default: cty.False,
-				Description: "Send the same load against the path at the same time (RFC 2544 section 14). Rates are then the sum of both directions."},
-			"src_mac": {Type: cty.String, Optional: true, Validate: validMAC, Description: "Source MAC address of the frames. Default: the generator's own."},
-			"dst_mac": {Type: cty.String, Optional: true, Validate: validMAC, Description: "Destination MAC address of the frames. Default: the generator's own choice."},
-			"line_rate": {Type: cty.String, Optional: true, Validate: func(v cty.Value) error { _, err := parseRate(v.AsString()); return err },
-				Description: "Bit rate of the slowest link of the path, such as 10G: reports then compare with its theoretical maximum. Leave it out where there is no link (vhost-user)."},
-		},
+	if loader != nil {
+		with := *loader
+		with.Attributes = maps.Clone(loader.Attributes)
+		if with.Attributes == nil {
+			with.Attributes = map[string]*schema.Attribute{}
+		}
+		with.Attributes["host"] = &schema.Attribute{Type: cty.String, Optional: true, Reference: schema.RefHost,
+			Description: "Host that is disturbed: host.NAME. May be left out where there is one host only."}
+		b.Blocks[loadBlock] = &schema.NestedBlock{Nesting: schema.List, Block: with}
 	}
-}
-
-// Methods are the blocks of which a benchmark has exactly one.
-func Methods() map[string]*schema.Block {
-	return map[string]*schema.Block{
-		"continuous": {
-			Description: "Offers one load for each frame size and flow count and reports the rate that comes back. This is not RFC 2544 throughput, which searches for the highest rate without loss.",
-			Attributes: map[string]*schema.Attribute{
-				"duration": duration("10s", time.Millisecond, "How long the measured stream is (RFC 2544 section 24 asks for 60 s)."),
-				"load": {Type: cty.String, Optional: true, Default: cty.StringVal("max"), Validate: func(v cty.Value) error { _, err := parseLoad(v.AsString()); return err },
-					Description: "Offered load in frames per second and direction (1000000, 250k, 1.5M), or max: as fast as the generator can."},
-				"max_loss": {Type: cty.Number, Optional: true, Validate: between(0, 100),
-					Description: "Loss goal in percent of the frames sent: a trial that loses more is a FAIL. Left out: every trial that counts is a PASS."},
-			},
-		},
-	}
+	return b
 }
 
 func duration(def string, least time.Duration, what string) *schema.Attribute {
@@ -82,6 +64,12 @@ func duration(def string, least time.Duration, what string) *schema.Attribute {
 		}
 		return nil
 	}}
+}
+
+// optional takes the default away: it depends on the method.
+func optional(a *schema.Attribute) *schema.Attribute {
+	a.Default = cty.NilVal
+	return a
 }
 
 func count(def, least, most int, what string) *schema.Attribute {

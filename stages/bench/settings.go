@@ -2,9 +2,8 @@ package bench
 
 import (
 	"fmt"
+	"math"
 	"time"
-
-	"github.com/zclconf/go-cty/cty"
 
 	"plumb/lang/eval"
 	"plumb/lang/schema"
@@ -14,147 +13,112 @@ import (
 // settings are a benchmark block's arguments, decoded.
 type settings struct {
 	sizes, flows    []int
+	mix             []int             // sizes of a mix in their order; nil: frames of one size
+	mean            float64           // of the mix, NaN without one
 	traffic         providers.Traffic // without size and flows
 	lineRate        float64           // bits/s; 0: not given
 	warmUp, settle  time.Duration
-	drain           time.Duration
+	drain, rest     time.Duration
+	learnOnce       bool // warm up before the first trial of each search only
 	repeat, retries int
 	tolerance       float64 // of the offered load: 0.05
+	unsteady        float64 // coefficient of variation: 0.05
 	observe         bool
-	maxLoss         *float64 // percent
-	load            float64  // frames/s; 0: maximum
-	duration        time.Duration
+	loads           []disturbance
+	plan            plan
+	rows            [][2]string // all of it in words
 }
 
-// decode reads a benchmark's values. Marks are ignored, null is the schema's default; unknown is an error: a benchmark runs when
-// everything is applied.
-func decode(b *eval.Benchmark) (settings, error) {
+// decode reads a benchmark's values. Marks are ignored, null is the default; unknown is an error: a benchmark runs when everything is applied.
+// loader is the schema of load blocks, nil where there are none.
+func decode(b *eval.Benchmark, loader *schema.Block) (settings, error) {
 	var s settings
-	shared := Schema()
-	top := fields{v: b.Config, block: shared}
+	top := &fields{v: b.Config, block: Schema(loader)}
 	if err := top.open("benchmark"); err != nil {
-		return s, err
-	}
-	traffic := fields{v: top.block1("traffic"), block: &shared.Blocks["traffic"].Block}
-	if err := traffic.open("traffic"); err != nil {
 		return s, err
 	}
 	m, ok := Methods()[b.Method]
 	if !ok {
 		return s, fmt.Errorf("there is no method %q; a benchmark has one method block, such as continuous", b.Method)
 	}
-	method := fields{v: b.MethodCfg, block: m}
+	method := &fields{v: b.MethodCfg, block: m}
 	if err := method.open(b.Method); err != nil {
 		return s, err
 	}
-	s.sizes, s.flows = traffic.ints("frame_sizes"), traffic.ints("flows")
-	s.traffic = providers.Traffic{Headers: traffic.str("headers"), Bidirectional: traffic.flag("bidirectional"), SrcMAC: traffic.str("src_mac"), DstMAC: traffic.str("dst_mac")}
-	if r := traffic.str("line_rate"); r != "" {
-		s.lineRate, traffic.err = first(parseRate, r, traffic.err)
-	}
-	s.warmUp, s.settle, s.drain = top.duration("warm_up"), top.duration("settle"), top.duration("drain")
+	traffic := top.inner("traffic")
+	s.decodeTraffic(traffic)
+	top.fail(traffic.err)
+	s.decodeWaits(top, b.Method)
 	s.repeat, s.retries = int(top.num("repeat")), int(top.num("invalid_retries"))
-	s.tolerance, s.observe = top.num("rate_tolerance")/100, top.flag("observe")
-	s.duration = method.duration("duration")
-	s.load, method.err = first(parseLoad, method.str("load"), method.err)
-	if v := method.get("max_loss"); !v.IsNull() {
-		f := method.num("max_loss")
-		s.maxLoss = &f
+	if s.repeat == 0 {
+		s.repeat = defaultRepeat(b.Method)
 	}
-	for _, f := range []fields{top, traffic, method} {
-		if f.err != nil {
-			return s, f.err
+	s.tolerance, s.unsteady, s.observe = top.share("rate_tolerance"), top.share("unsteady_above"), top.flag("observe")
+	if loader != nil {
+		s.loads = disturbances(top, loader)
+	}
+	if top.err != nil {
+		return s, top.err
+	}
+	s.plan = s.decodeMethod(method, b.Method)
+	if method.err != nil {
+		return s, method.err
+	}
+	s.rows = append(append(method.rows(""), traffic.rows("traffic.")...), [][2]string{
+		{"repeat", fmt.Sprint(s.repeat)}, {"invalid_retries", fmt.Sprint(s.retries)}, {"rate_tolerance", fmt.Sprintf("%g %%", 100*s.tolerance)},
+		{"unsteady_above", fmt.Sprintf("%g %%", 100*s.unsteady)}, {"observe", map[bool]string{true: "yes", false: "no"}[s.observe]}}...)
+	for i, l := range s.loads {
+		s.rows = append(s.rows, [2]string{fmt.Sprintf("load.%d", i), l.words})
+	}
+	return s, s.try()
+}
+
+// decodeWaits fills in the waits, whose defaults depend on the method: the whole of RFC 2544 section 23 for its own, little where a search makes many short
+// trials.
+func (s *settings) decodeWaits(f *fields, method string) {
+	s.warmUp, s.settle, s.drain = 2*time.Second, 2*time.Second, 2*time.Second
+	if rfc2544(method) {
+		s.rest = 5 * time.Second
+	}
+	if method == "ndr_pdr" {
+		s.warmUp, s.settle, s.drain, s.learnOnce = time.Second, 200*time.Millisecond, 500*time.Millisecond, true
+	}
+	for name, d := range map[string]*time.Duration{"warm_up": &s.warmUp, "settle": &s.settle, "drain": &s.drain, "rest": &s.rest} {
+		if f.isSet(name) {
+			*d = f.duration(name)
 		}
 	}
-	return s, nil
+	if b := f.str("warm_up_before"); b != "" {
+		s.learnOnce = b == "search"
+	}
 }
 
-// fields reads a block's value against its schema and keeps the first error.
-type fields struct {
-	v     cty.Value
-	block *schema.Block
-	err   error
-}
-
-// open checks the value and unmarks it. A missing block is one with nothing set.
-func (f *fields) open(what string) error {
-	if f.v == cty.NilVal || f.v.IsNull() {
-		f.v = cty.EmptyObjectVal
-	}
-	f.v, _ = f.v.UnmarkDeep()
-	if !f.v.IsWhollyKnown() {
-		return fmt.Errorf("%s: a value is still unknown", what)
-	}
-	return nil
-}
-
-// get is the attribute's value, its default, or null. A value that the schema's check refuses is an error.
-func (f *fields) get(name string) cty.Value {
-	a := f.block.Attributes[name]
-	v := cty.NullVal(a.Type)
-	if f.v.Type().HasAttribute(name) {
-		v = f.v.GetAttr(name)
-	}
-	if v.IsNull() && a.Default != cty.NilVal {
-		v = a.Default
-	}
-	if !v.IsNull() && a.Validate != nil && f.err == nil {
-		if err := a.Validate(v); err != nil {
-			f.err = fmt.Errorf("%s: %w", name, err)
+// cells are all that a method is run for, in order.
+func (s *settings) cells() []cell {
+	var out []cell
+	for _, size := range s.sizes {
+		for _, flows := range s.flows {
+			out = append(out, cell{size, flows})
 		}
-	}
-	return v
-}
-
-func (f *fields) block1(name string) cty.Value {
-	if !f.v.Type().HasAttribute(name) {
-		return cty.NilVal
-	}
-	return f.v.GetAttr(name)
-}
-
-func (f *fields) str(name string) string {
-	if v := f.get(name); !v.IsNull() {
-		return v.AsString()
-	}
-	return ""
-}
-
-func (f *fields) flag(name string) bool { v := f.get(name); return !v.IsNull() && v.True() }
-
-func (f *fields) num(name string) float64 {
-	v := f.get(name)
-	if v.IsNull() {
-		return 0
-	}
-	n, _ := v.AsBigFloat().Float64()
-	return n
-}
-
-func (f *fields) ints(name string) []int {
-	var out []int
-	for _, e := range f.get(name).AsValueSlice() {
-		if e.IsNull() {
-			continue // an error already
-		}
-		n, _ := e.AsBigFloat().Int64()
-		out = append(out, int(n))
 	}
 	return out
 }
 
-func (f *fields) duration(name string) time.Duration {
-	d, err := time.ParseDuration(f.str(name))
-	if err != nil && f.err == nil {
-		f.err = fmt.Errorf("%s: %w", name, err)
+// directions is how many there are.
+func (s *settings) directions() int {
+	if s.traffic.Bidirectional {
+		return 2
 	}
-	return d
+	return 1
 }
 
-func first(parse func(string) (float64, error), s string, before error) (float64, error) {
-	f, err := parse(s)
-	if before != nil {
-		err = before
+// theoretical is the greatest frame rate of the link for a frame size, 0 when the link is not known.
+func (s *settings) theoretical(size int) float64 {
+	if s.lineRate == 0 {
+		return 0
 	}
-	return f, err
+	if s.mix != nil {
+		return math.Floor(s.lineRate / ((s.mean + wireOverhead) * 8))
+	}
+	return LineRateFPS(s.lineRate, size)
 }

@@ -2,8 +2,6 @@ package bench
 
 import (
 	"fmt"
-	"math"
-	"slices"
 	"strings"
 )
 
@@ -11,8 +9,9 @@ import (
 // pmd-rxq-show and pmd-stats-show.
 const busyLimit = 90
 
-// summarize makes one line for each frame size and flow count, in the order of the trials.
-func summarize(trials []Trial) []Summary {
+// summarize makes one line for each frame size and flow count, in the order of the trials. Of trials that a search chose the loads of it has no rates.
+// unsteady is the coefficient of variation above which a line is marked.
+func summarize(trials []Trial, searched bool, unsteady float64) []Summary {
 	type key struct{ size, flows int }
 	var order []key
 	groups := map[key][]Trial{}
@@ -38,39 +37,17 @@ func summarize(trials []Trial) []Summary {
 		}
 		s.Trials = len(counted)
 		if s.Trials > 0 {
-			s.RxMedian, s.RxMin, s.RxMax, s.RxCV = median(rx), slices.Min(rx), slices.Max(rx), variation(rx)
-			s.TxMedian, s.LossMedian, s.BitrateMedian = median(tx), median(loss), median(bits)
 			s.Bottleneck = bottleneck(counted)
+		}
+		if s.Trials > 0 && !searched {
+			of := spreadOf(rx)
+			s.RxMedian, s.RxMin, s.RxMax, s.RxCV, s.RxLow, s.RxHigh = of.median, of.min, of.max, of.cv, of.low, of.high
+			s.TxMedian, s.LossMedian, s.BitrateMedian = median(tx), median(loss), median(bits)
+			s.Unsteady = s.Trials > 1 && of.cv > unsteady
 		}
 		out = append(out, s)
 	}
 	return out
-}
-
-// median of at least one value; of an even number the mean of the middle two.
-func median(in []float64) float64 {
-	v := slices.Sorted(slices.Values(in))
-	n := len(v)
-	return (v[(n-1)/2] + v[n/2]) / 2
-}
-
-// variation is the sample standard deviation over the mean; 0 with fewer than two values or a mean of 0.
-func variation(v []float64) float64 {
-	if len(v) < 2 {
-		return 0
-	}
-	var sum, squares float64
-	for _, x := range v {
-		sum += x
-	}
-	mean := sum / float64(len(v))
-	if mean == 0 {
-		return 0
-	}
-	for _, x := range v {
-		squares += (x - mean) * (x - mean)
-	}
-	return math.Sqrt(squares/float64(len(v)-1)) / mean
 }
 
 // bottleneck names the busiest PMD when it is over the limit. Busy is the median over the trials.

@@ -2,6 +2,8 @@ package session
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -30,6 +32,7 @@ type BenchArgs struct {
 	Names  []string // addresses or names of benchmarks; none: all
 	Events bench.Events
 	Plan   []byte // the plan that was applied, as JSON without secrets; nil: none
+	Fresh  bool   // do not go on with a run that was interrupted
 }
 
 // Measured is what a bench left.
@@ -59,7 +62,7 @@ func (s *Session) HasBenchmarks() bool {
 	return any(s.Config.Root)
 }
 
-// Bench runs benchmarks on the applied testbed, keeps the results and writes the reports. The state stays locked meanwhile; what
+// Bench runs benchmarks on the applied testbed, keeps the results and writes the reports; a run that was interrupted is gone on with. The state stays locked meanwhile; what
 // was measured is returned also beside errors.
 func (s *Session) Bench(ctx context.Context, as *apply.Session, args BenchArgs) (*Measured, hcl.Diagnostics) {
 	if as.Absent || len(as.State.Instances) == 0 && len(s.Config.Root.Resources) > 0 {
@@ -87,13 +90,14 @@ func (s *Session) Bench(ctx context.Context, as *apply.Session, args BenchArgs) 
 		return nil, append(diags, errorDiag("No such benchmark", err)...)
 	}
 	if err := s.Sweep(ctx, as, open); err != nil {
-		return nil, append(diags, errorDiag("A generator of an earlier run cannot be ended", err)...)
+		return nil, append(diags, errorDiag("What an earlier run has left cannot be ended", err)...)
 	}
 	results := filepath.Join(s.Dir, ResultsDir)
+	before := fingerprint(as.State)
 	run, err := bench.Measure(ctx, bench.Input{
 		Benchmarks: benchmarks, Generators: generators, Instances: instances, Set: &s.Providers, Host: open,
 		Recorder: recorder{as}, Require: ev.EvalRequire, Events: args.Events, Now: s.Now,
-		PlumbVersion: s.Version, Testbed: as.State.Lineage, Serial: as.State.Serial,
+		PlumbVersion: s.Version, Testbed: as.State.Lineage, Serial: as.State.Serial, Fingerprint: before, Fresh: args.Fresh,
 		Results: results, Files: bench.Files{Sources: s.publicSources(), Plan: args.Plan},
 	})
 	if run == nil {
@@ -156,9 +160,20 @@ func (s *Session) applied(st *state.State) (map[addrs.Instance]cty.Value, []benc
 			return nil, nil, fmt.Errorf("%s: %w", i.Addr, err)
 		}
 		byAddr[i.Addr] = v
-		list = append(list, bench.Instance{Addr: i.Addr, Host: i.Host, Value: v})
+		list = append(list, bench.Instance{Addr: i.Addr, Host: i.Host, Value: v, Undo: i.Undo, DependsOn: i.DependsOn})
 	}
 	return byAddr, list, nil
+}
+
+// fingerprint is a digest of what is applied: a run that was interrupted is gone on with only while it is the same. The serial would not do: it grows with every
+// generator that is opened, and the id of the applied plan would not: applying without changes gives it another one.
+func fingerprint(st *state.State) string {
+	sum := sha256.New()
+	fmt.Fprintf(sum, "%q\n", st.Lineage)
+	for _, i := range st.Instances {
+		fmt.Fprintf(sum, "%q %q %q %t\n", i.Addr, i.Host, i.Attributes, i.Deposed)
+	}
+	return hex.EncodeToString(sum.Sum(nil))
 }
 
 // stateEvaluator evaluates the configuration with references seeing the state, and facts read from the hosts.
@@ -184,7 +199,7 @@ func (s *Session) stateEvaluator(ctx context.Context, applied map[addrs.Instance
 	return eval.New(in)
 }
 
-// Sweep ends what generators were left by a Plumb that was killed while it measured.
+// Sweep ends what generators and loads were left by a Plumb that was killed while it measured.
 func (s *Session) Sweep(ctx context.Context, as *apply.Session, open func(context.Context, string) (providers.Host, error)) error {
 	var left []bench.Open
 	for _, g := range as.State.Generators {
