@@ -86,7 +86,8 @@ func (m *model) stream(req providers.TrialRequest, capacity float64) (providers.
 		}
 		excess := sent * (1 - m.forwarded(rate, capacity)/rate)
 		if req.Burst > 1 {
-			excess = math.Max(excess, m.overflow(req.Burst, capacity)*math.Floor(sent/float64(req.Burst)))
+			whole := math.Floor(sent / float64(req.Burst))
+			excess = math.Max(excess, whole*m.overflow(float64(req.Burst), capacity)+m.overflow(sent-whole*float64(req.Burst), capacity))
 		}
 		gone := 0.0
 		switch {
@@ -154,11 +155,11 @@ func (m *model) forwarded(rate, capacity float64) float64 {
 }
 
 // overflow is the frames of a burst that the buffer does not hold while the rest is forwarded.
-func (m *model) overflow(burst int, capacity float64) float64 {
+func (m *model) overflow(burst, capacity float64) float64 {
 	if m.buffer == 0 {
 		return 0
 	}
-	return math.Max(0, float64(burst)*(1-math.Min(1, capacity/m.testerRate))-m.buffer)
+	return math.Max(0, burst*(1-math.Min(1, capacity/m.testerRate))-m.buffer)
 }
 
 // spoil is a trial that must not count, or must not be believed.

@@ -3,6 +3,7 @@ package search
 import (
 	"errors"
 	"fmt"
+	"math"
 	"time"
 )
 
@@ -52,7 +53,12 @@ func (b bursts) bounds(done []Seen, length int) (lo, hi float64) {
 // next is the load to try for one length.
 func (b bursts) next(done []Seen, length int, limit float64) (float64, bool) {
 	lo, hi := b.bounds(done, length)
-	return bisect(lo, hi, b.c.least(), limit, within(b.c.Resolution))
+	return bisect(lo, hi, b.leastFor(length, limit), limit, within(b.c.Resolution))
+}
+
+// leastFor is the least average rate that is tried with a length: a trial has two bursts at least.
+func (b bursts) leastFor(length int, limit float64) float64 {
+	return math.Min(limit, math.Max(b.c.least(), math.Ceil(2*float64(length)/b.c.Duration.Seconds())))
 }
 
 func (b bursts) Next(done []Seen) (Ask, bool) {
@@ -109,7 +115,7 @@ func (b bursts) Figures(done []Seen) []Figure {
 		case more:
 			rate.None = "no load has passed yet"
 		default:
-			rate.None, rate.Upper = "below the least load, "+fps(b.c.least()), hi
+			rate.None, rate.Upper = "below the least load, "+fps(b.leastFor(n, limit)), hi
 		}
 		rate.Unfinished, gap.Unfinished, gap.None = more, more, rate.None
 		out = append(out, rate, gap)

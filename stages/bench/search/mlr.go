@@ -164,7 +164,7 @@ func (m mlr) figures(g Goal, targets []target, v view, began bool) []Figure {
 		return []Figure{f, ct}
 	}
 	lo, hi := v.bounds(final.Goal)
-	f.Unfinished = !v.reached(final)
+	f.Unfinished = !v.near(final, lo, hi)
 	f.Value, f.Lower, f.Upper = lo, lo, hi
 	kind := "regular"
 	switch {
@@ -174,6 +174,12 @@ func (m mlr) figures(g Goal, targets []target, v view, began bool) []Figure {
 		f.None, kind = "below the least load, "+fps(v.least), "irregular: the least load fails"
 	case lo == 0:
 		f.None, kind = "no load has passed yet", "unfinished"
+		// Better than nothing: what an easier target knows.
+		for i := len(targets) - 2; i >= 0 && f.Lower == 0; i-- {
+			if f.Lower, f.Upper = v.bounds(targets[i].Goal); f.Lower > 0 {
+				kind = fmt.Sprintf("unfinished: bounds by trials of %s, %s at a load", targets[i].Final, targets[i].Sum.Round(time.Millisecond))
+			}
+		}
 	case f.Unfinished:
 		kind = "unfinished"
 	}
