@@ -104,8 +104,8 @@ func newPacketSocket(cfg Config, index int) (_ *packetSocket, err error) {
 	if s.rings, err = unix.Mmap(s.fd, 0, rxBytes+txBytes, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED); err != nil {
 		return nil, fmt.Errorf("map the rings: %w", err)
 	}
-	s.rxq = newPacketRx(s.rings[:rxBytes], frame, cfg.RxSize)
-	s.txq = newPacketTx(s.fd, s.rings[rxBytes:], frame, cfg.TxSize)
+	s.rxq = newPacketRx(s.rings[:rxBytes], frame)
+	s.txq = newPacketTx(s.fd, s.rings[rxBytes:], frame)
 	if err := promiscuous(s.fd, index); err != nil {
 		return nil, err
 	}

@@ -17,7 +17,7 @@ type packetRx struct {
 	frames [][]byte // given since the last Release; the last of them is before next
 }
 
-func newPacketRx(ring []byte, frame, frames int) packetRx {
+func newPacketRx(ring []byte, frame int) packetRx {
 	n := len(ring) / frame
 	return packetRx{ring: ring, frame: frame, number: uint32(n), frames: make([][]byte, 0, n)}
 }
@@ -47,12 +47,14 @@ func (q *packetRx) Release() {
 	q.frames = q.frames[:0]
 }
 
-func status(b []byte) *uint32 { return &(*unix.Tpacket2Hdr)(unsafe.Pointer(&b[0])).Status }
+func header(b []byte) *unix.Tpacket2Hdr { return (*unix.Tpacket2Hdr)(unsafe.Pointer(&b[0])) }
+
+func status(b []byte) *uint32 { return &header(b).Status }
 
 // received finds the frame behind a header, with its VLAN tag, which the kernel has moved into the header, back in its place: the 14 bytes of
 // padding before the frame (netoff is 80 at least, tpacket_rcv of net/packet/af_packet.c) have room for it.
 func received(b []byte) []byte {
-	h := (*unix.Tpacket2Hdr)(unsafe.Pointer(&b[0]))
+	h := header(b)
 	from, to := int(h.Mac), int(h.Mac)+int(h.Snaplen)
 	if h.Status&unix.TP_STATUS_VLAN_VALID == 0 || h.Snaplen < etherHeader {
 		return b[from:to:to]

@@ -3,7 +3,6 @@ package kernel
 import (
 	"fmt"
 	"sync/atomic"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -20,13 +19,14 @@ type packetTx struct {
 	head   uint32 // next to be submitted
 	taken  uint32 // before it, the kernel has taken every frame
 	number uint32 // of frames, a power of two
+	failed error  // by Reserve, for Flush to tell
 }
 
 // txData is where a frame begins: TPACKET2_HDRLEN less the address in it.
 const txData = unix.SizeofTpacket2Hdr
 
-func newPacketTx(fd int, ring []byte, frame, frames int) packetTx {
-	n := len(ring) / frame // at least frames: a block may hold more
+func newPacketTx(fd int, ring []byte, frame int) packetTx {
+	n := len(ring) / frame
 	q := packetTx{fd: fd, ring: ring, frame: frame, number: uint32(n), slots: make([]port.Slot, n), given: make([]port.Slot, n)}
 	for i := range q.slots {
 		q.slots[i] = port.Slot{Buf: ring[i*frame+txData : (i+1)*frame : (i+1)*frame], ID: i}
@@ -35,21 +35,32 @@ func newPacketTx(fd int, ring []byte, frame, frames int) packetTx {
 }
 
 func (q *packetTx) header(i uint32) *unix.Tpacket2Hdr {
-	return (*unix.Tpacket2Hdr)(unsafe.Pointer(&q.ring[int(i&(q.number-1))*q.frame]))
+	return header(q.ring[int(i&(q.number-1))*q.frame:])
 }
 
 func (q *packetTx) Depth() int { return len(q.slots) }
 
+// Reserve tries to send what is left when it has not enough: a caller that gets no slot has nothing to flush.
 func (q *packetTx) Reserve(n int) []port.Slot {
 	n = min(n, len(q.slots))
-	for i := range n {
+	free := q.give(0, n)
+	if free < n && q.Pending() > 0 {
+		q.failed = q.send()
+		free = q.give(free, n)
+	}
+	return q.given[:free]
+}
+
+// give goes on from given[from] as long as slots are free, to n at most.
+func (q *packetTx) give(from, n int) int {
+	for i := from; i < n; i++ {
 		at := q.head + uint32(i)
 		if atomic.LoadUint32(&q.header(at).Status)&(unix.TP_STATUS_SEND_REQUEST|unix.TP_STATUS_SENDING) != 0 {
-			return q.given[:i]
+			return i
 		}
 		q.given[i] = q.slots[at&(q.number-1)]
 	}
-	return q.given[:max(n, 0)]
+	return max(n, 0)
 }
 
 func (q *packetTx) Submit(n int) {
@@ -64,6 +75,14 @@ func (q *packetTx) Submit(n int) {
 // Flush calls as long as frames go: what the interface refuses stays in the ring, and the next Flush tries again. An interface that is down
 // takes nothing and is no error (Stats tells).
 func (q *packetTx) Flush() error {
+	if err := q.failed; err != nil {
+		q.failed = nil
+		return err
+	}
+	return q.send()
+}
+
+func (q *packetTx) send() error {
 	for left := q.Pending(); left > 0; {
 		errno := kick(unix.SYS_SENDTO, q.fd)
 		now := q.Pending()

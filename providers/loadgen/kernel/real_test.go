@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
 )
 
 // ways are those which a veth offers, and what the port says of itself.
@@ -255,4 +258,63 @@ func TestRealErrorsOfOpen(t *testing.T) {
 			t.Errorf("interface that is down: %v", err)
 		}
 	})
+}
+
+func TestRealProgramChoosesFrames(t *testing.T) {
+	real(t)
+	sockets, err := ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.XSKMap, KeySize: 4, ValueSize: 4, MaxEntries: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sockets.Close()
+	fd, err := unix.Socket(unix.AF_XDP, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	if err := sockets.Put(uint32(0), uint32(fd)); err != nil {
+		t.Fatal(err)
+	}
+	program, err := ebpf.NewProgram(redirectProgram(sockets.FD(), false))
+	if err != nil {
+		t.Fatalf("%+v", err)
+	}
+	defer program.Close()
+
+	const pass, redirect = 2, 4 // XDP_PASS, XDP_REDIRECT
+	const somebody = "\x02\x00\x00\x00\x00\x01\x02\x00\x00\x00\x00\x02"
+	ip6 := func(next string) string { return somebody + "\x86\xdd\x60\x00\x00\x00\x00\x20" + next }
+	tests := map[string]struct {
+		frame string
+		want  uint32
+	}{
+		"IPv4":                   {somebody + "\x08\x00", redirect},
+		"experimental":           {somebody + "\x88\xb5", redirect},
+		"VLAN":                   {somebody + "\x81\x00\x00\x64\x08\x06", redirect},
+		"ARP":                    {somebody + "\x08\x06", pass},
+		"IPv6 UDP":               {ip6("\x11"), redirect},
+		"IPv6 TCP":               {ip6("\x06"), redirect},
+		"neighbour discovery":    {ip6("\x3a"), pass},
+		"MLD":                    {ip6("\x00"), pass},
+		"LLDP":                   {"\x01\x80\xc2\x00\x00\x0e" + somebody[6:] + "\x88\xcc", pass},
+		"STP":                    {"\x01\x80\xc2\x00\x00\x00" + somebody[6:] + "\x00\x26", pass},
+		"not quite link-local":   {"\x01\x80\xc2\x00\x01\x00" + somebody[6:] + "\x08\x00", redirect},
+		"broadcast that is IPv4": {"\xff\xff\xff\xff\xff\xff" + somebody[6:] + "\x08\x00", redirect},
+	}
+	for name, test := range tests {
+		frame := append([]byte(test.frame), make([]byte, 64-len(test.frame))...)
+		got, _, err := program.Test(frame)
+		if err != nil || got != test.want {
+			t.Errorf("%s: %d (%v), want %d", name, got, err, test.want)
+		}
+	}
+	if got, _, err := program.Test([]byte(ip6("\x3a"))[:20]); err != nil || got != redirect {
+		t.Errorf("IPv6 that is cut off: %d (%v)", got, err)
+	}
+	if err := sockets.Delete(uint32(0)); err != nil {
+		t.Fatal(err)
+	}
+	if got, _, err := program.Test(make([]byte, 64)); err != nil || got != pass {
+		t.Errorf("without a socket: %d (%v)", got, err)
+	}
 }

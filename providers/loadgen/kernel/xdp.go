@@ -45,7 +45,7 @@ func openXDP(ctx context.Context, cfg Config, l iface) (_ *xdpPort, refused []st
 		}
 	}()
 	var slow string
-	if slow, err = p.attach(l.index, sockets, shape.multi()); err != nil {
+	if slow, err = p.attach(l.index, sockets, l.mtu > singleBuffer); err != nil {
 		return nil, nil, err
 	}
 	if slow != "" {
@@ -74,8 +74,8 @@ func openXDP(ctx context.Context, cfg Config, l iface) (_ *xdpPort, refused []st
 }
 
 // attach puts the program on the interface: in its driver, else in front of the kernel's stack.
-func (p *xdpPort) attach(index int, sockets *ebpf.Map, multi bool) (refused string, err error) {
-	program, err := ebpf.NewProgram(redirectProgram(sockets.FD(), multi))
+func (p *xdpPort) attach(index int, sockets *ebpf.Map, frags bool) (refused string, err error) {
+	program, err := ebpf.NewProgram(redirectProgram(sockets.FD(), frags))
 	if err != nil {
 		return "", bpfError("load the XDP program", err)
 	}
@@ -112,6 +112,10 @@ func (p *xdpPort) bind(ctx context.Context, cfg Config, index int, shape shape, 
 	}
 	return nil
 }
+
+// singleBuffer is an MTU with which every frame is surely in one buffer of a page, with headroom and what the kernel keeps behind it. For more, a
+// driver takes only a program that has declared that it can live with several (Linux 5.18).
+const singleBuffer = 3000
 
 func bpfError(doing string, err error) error {
 	if errors.Is(err, unix.EPERM) {
@@ -175,7 +179,7 @@ func (p *xdpPort) close() error {
 
 // redirectProgram gives every frame to the socket of its queue, except those that the kernel keeps (see the package's comment). A queue
 // without a socket leaves its frames to the kernel too.
-func redirectProgram(sockets int, multi bool) *ebpf.ProgramSpec {
+func redirectProgram(sockets int, frags bool) *ebpf.ProgramSpec {
 	const (
 		arp, ipv6       = 0x0806, 0x86dd
 		icmpv6, options = 58, 0 // next header of IPv6
@@ -184,7 +188,7 @@ func redirectProgram(sockets int, multi bool) *ebpf.ProgramSpec {
 		data, dataEnd, rxQueue = 0, 4, 16
 	)
 	flags := uint32(0)
-	if multi {
+	if frags {
 		flags = unix.BPF_F_XDP_HAS_FRAGS
 	}
 	return &ebpf.ProgramSpec{

@@ -24,6 +24,8 @@ type xskTx struct {
 	free  ring[uint32]
 	head  uint32 // next in free to be given; free.own is the end
 
+	failed error // by Reserve, for Flush to tell
+
 	// Only where a frame may have several descriptors:
 	parts    []uint32 // of each slot, that are not done
 	ends     []uint32 // index in tx behind the last descriptor of each frame submitted
@@ -54,8 +56,13 @@ func newXSKTx(fd int, sh shape, umem []byte, tx ring[unix.XDPDesc], done ring[ui
 
 func (q *xskTx) Depth() int { return len(q.slots) }
 
+// Reserve tries to send what is left when it has not enough: a caller that gets no slot has nothing to flush.
 func (q *xskTx) Reserve(n int) []port.Slot {
 	q.reap()
+	if int(q.free.own-q.head) < n && q.tx.untaken() > 0 {
+		q.failed = q.send()
+		q.reap()
+	}
 	n = min(n, int(q.free.own-q.head))
 	for i := range n {
 		q.given[i] = q.slots[*q.free.at(q.head + uint32(i))]
@@ -115,6 +122,14 @@ func (q *xskTx) putParts(id int, addr uint64, length uint32) {
 // Flush calls until the ring is empty or the interface takes no more: what is left is pending, and the next Flush tries again. An interface
 // that is down takes nothing and is no error (Stats tells).
 func (q *xskTx) Flush() error {
+	if err := q.failed; err != nil {
+		q.failed = nil
+		return err
+	}
+	return q.send()
+}
+
+func (q *xskTx) send() error {
 	idle := 0
 	for left := q.tx.untaken(); left > 0 && q.tx.needsWakeup(); {
 		errno := kick(unix.SYS_SENDTO, q.fd)
