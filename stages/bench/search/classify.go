@@ -1,6 +1,7 @@
 package search
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -90,11 +91,27 @@ func (v Verdict) String() string { return [...]string{"undecided", "lower bound"
 // counts by its effective duration; it is full when its intended duration reaches the goal's, and high when it lost more than the goal allows. Short
 // good trials alone never pass a load; short bad ones can fail it; once full time reaches the goal's sum the load is always decided.
 // It uses Loss, Exceed, Final and Sum.
-func Classify(g Goal, trials []Seen) Verdict {
+func Classify(g Goal, trials []Seen) Verdict { return classify(g, outcomes(trials)) }
+
+// outcome is what counts of a trial.
+type outcome struct {
+	intended, effective time.Duration
+	loss                float64
+}
+
+func outcomes(trials []Seen) []outcome {
+	var out []outcome
+	for _, t := range trials {
+		out = append(out, outcome{t.Duration, t.effective(), t.Loss})
+	}
+	return out
+}
+
+func classify(g Goal, trials []outcome) Verdict {
 	var fullLow, fullHigh, shortLow, shortHigh float64 // seconds
 	for _, t := range trials {
-		low, s := t.Loss <= g.Loss, t.effective().Seconds()
-		switch full := t.Duration >= g.Final; {
+		low, s := t.loss <= g.Loss, t.effective.Seconds()
+		switch full := t.intended >= g.Final; {
 		case full && low:
 			fullLow += s
 		case full:
@@ -125,34 +142,30 @@ func Classify(g Goal, trials []Seen) Verdict {
 // the time in full trials, good ones first; time that is missing to the goal's sum counts as all lost. It is never above the load.
 // It uses Exceed, Final and Sum.
 func ConditionalThroughput(g Goal, load float64, trials []Seen) float64 {
-	var full []Seen
+	return conditional(g, load, outcomes(trials))
+}
+
+func conditional(g Goal, load float64, trials []outcome) float64 {
+	var full []outcome
 	sum := 0.0
 	for _, t := range trials {
-		if t.Duration >= g.Final {
+		if t.intended >= g.Final {
 			full = append(full, t)
-			sum += t.effective().Seconds()
+			sum += t.effective.Seconds()
 		}
 	}
-	slices.SortStableFunc(full, func(a, b Seen) int {
-		switch {
-		case a.Loss < b.Loss:
-			return -1
-		case a.Loss > b.Loss:
-			return 1
-		}
-		return 0
-	})
-	remaining := math.Max(g.Sum.Seconds(), sum) * (1 - g.Exceed)
 	if len(full) == 0 {
 		return 0
 	}
-	loss := full[0].Loss
+	slices.SortStableFunc(full, func(a, b outcome) int { return cmp.Compare(a.loss, b.loss) })
+	remaining := math.Max(g.Sum.Seconds(), sum) * (1 - g.Exceed)
+	loss := full[0].loss
 	for _, t := range full {
 		if remaining <= hair {
 			break
 		}
-		loss = t.Loss
-		remaining -= t.effective().Seconds()
+		loss = t.loss
+		remaining -= t.effective.Seconds()
 	}
 	if remaining > hair {
 		loss = 1

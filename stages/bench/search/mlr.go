@@ -106,7 +106,7 @@ func (m mlr) view(done []Seen) (view, *Ask) {
 		ask.Duration = max(ask.Duration, m.c.WarmUp)
 		return view{}, ask
 	}
-	v := view{grid: grid{least: m.c.least(), greatest: limit, unit: m.unit}, at: map[float64][]Seen{}}
+	v := view{grid: grid{least: m.c.least(), greatest: limit, unit: m.unit}, at: map[float64][]outcome{}}
 	switch {
 	case m.c.Max == 0:
 		v.forwarded = done[0].RxRate
@@ -120,7 +120,7 @@ func (m mlr) view(done []Seen) (view, *Ask) {
 		if i == 0 && v.forwarded == 0 {
 			v.forwarded = t.Load * (1 - t.Loss)
 		}
-		v.at[t.Load] = append(v.at[t.Load], t)
+		v.at[t.Load] = append(v.at[t.Load], outcome{t.Duration, t.effective(), t.Loss})
 	}
 	return v, nil
 }
@@ -186,7 +186,7 @@ func (m mlr) figures(g Goal, targets []target, v view, began bool) []Figure {
 	f.Attributes = append(f.Attributes, [2]string{"result", kind})
 	ct.None, ct.Bound, ct.Unfinished = f.None, f.Bound, f.Unfinished
 	if lo > 0 {
-		ct.Value = ConditionalThroughput(g, lo, v.at[lo])
+		ct.Value = conditional(g, lo, v.at[lo])
 	}
 	return []Figure{f, ct}
 }

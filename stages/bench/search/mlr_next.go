@@ -25,15 +25,15 @@ func (g grid) below(load float64) float64 {
 // view is what the trials say so far.
 type view struct {
 	grid
-	forwarded float64            // what came through when the greatest load was tried first, frames/s; 0: not tried yet
-	at        map[float64][]Seen // by load
+	forwarded float64               // what came through when the greatest load was tried first, frames/s; 0: not tried yet
+	at        map[float64][]outcome // by load
 }
 
 // bounds are the relevant bounds: the least load that fails, and the greatest below it that passes; 0: none.
 func (v view) bounds(g Goal) (lo, hi float64) {
 	var passed []float64
 	for load, trials := range v.at {
-		switch Classify(g, trials) {
+		switch classify(g, trials) {
 		case UpperBound:
 			if hi == 0 || load < hi {
 				hi = load

@@ -28,10 +28,10 @@ func (p plain) views(done []Seen) ([]view, *Ask) {
 	}
 	var out []view
 	for _, g := range p.c.Goals {
-		v := view{grid: grid{least: p.c.least(), greatest: limit}, at: map[float64][]Seen{}}
+		v := view{grid: grid{least: p.c.least(), greatest: limit}, at: map[float64][]outcome{}}
 		for _, t := range done {
 			if t.Phase == g.Name {
-				v.at[t.Load] = append(v.at[t.Load], t)
+				v.at[t.Load] = append(v.at[t.Load], outcome{t.Duration, t.effective(), t.Loss})
 			}
 		}
 		out = append(out, v)
