@@ -9,6 +9,7 @@ import (
 	"plumb/providers/dummy"
 	"plumb/providers/host"
 	"plumb/providers/internal/transport"
+	"plumb/providers/loadgen"
 	"plumb/providers/ovs"
 	"plumb/providers/plumb"
 )
@@ -25,7 +26,7 @@ func SetWith(open func(ctx context.Context, name string) (providers.Conn, error)
 	return &providers.Set{
 		Resources:    append(resources, ovs.Resources()...),
 		Data:         []providers.DataSource{host.FactsSource{}},
-		Generators:   []providers.GeneratorType{dpdk.NewGenerator(), dummy.Generator{}},
+		Generators:   []providers.GeneratorType{dpdk.NewGenerator(), loadgen.NewGenerator(), dummy.Generator{}},
 		HostObserver: host.Observer{},
 		Loader:       host.Load{},
 		HostSchema:   host.Schema(),
