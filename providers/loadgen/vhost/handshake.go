@@ -63,10 +63,7 @@ func (p *peer) send(r request, flags uint32, payload []byte, fds []int) error {
 		oob = unix.UnixRights(fds...)
 	}
 	_, _, err := p.conn.WriteMsgUnix(appendMessage(nil, r, flags, payload), oob, nil)
-	if errors.Is(err, unix.EPIPE) || errors.Is(err, unix.ECONNRESET) {
-		return errClosed
-	}
-	return err
+	return ended(err)
 }
 
 // get asks for a value. File descriptors that come with an answer are closed by the kernel, because we read without room for them.

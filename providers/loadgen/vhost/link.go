@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"slices"
 	"sync"
@@ -107,10 +106,8 @@ func watch(ctx context.Context, conn net.Conn, wake <-chan error) error {
 		return ctx.Err()
 	case n > 0:
 		return errors.New("the back-end sent a message that was not asked for")
-	case errors.Is(err, io.EOF):
-		return errClosed
 	}
-	return err
+	return ended(err)
 }
 
 // dial waits for the back-end to connect, or connects.

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"golang.org/x/sys/unix"
 )
 
 // request is a message's type (vhost-user.rst, "Front-end message types").
@@ -91,10 +93,7 @@ func appendMessage(b []byte, r request, flags uint32, payload []byte) []byte {
 func readReply(from io.Reader, r request) (uint64, error) {
 	var b [headerLen + 8]byte
 	if _, err := io.ReadFull(from, b[:headerLen]); err != nil {
-		if errors.Is(err, io.EOF) {
-			return 0, errClosed
-		}
-		return 0, err
+		return 0, ended(err)
 	}
 	got, flags, size := request(binary.LittleEndian.Uint32(b[0:])), binary.LittleEndian.Uint32(b[4:]), binary.LittleEndian.Uint32(b[8:])
 	switch {
@@ -108,9 +107,17 @@ func readReply(from io.Reader, r request) (uint64, error) {
 		return 0, fmt.Errorf("a reply of %d bytes instead of 8", size)
 	}
 	if _, err := io.ReadFull(from, b[headerLen:]); err != nil {
-		return 0, fmt.Errorf("the reply broke off: %w", err)
+		return 0, ended(err)
 	}
 	return binary.LittleEndian.Uint64(b[headerLen:]), nil
+}
+
+// ended is errClosed for an end of the connection, within a message or not.
+func ended(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, unix.ECONNRESET) || errors.Is(err, unix.EPIPE) {
+		return errClosed
+	}
+	return err
 }
 
 // errClosed is how a connection ends when the back-end quits.

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -70,9 +71,10 @@ func (b *bench) send(frame []byte) int {
 
 // arrive lets the device receive a frame, in as many buffers as it takes; false when there are too few.
 func (d *device) arrive(frame []byte, mergeable bool) bool {
-	frame = append(make([]byte, virtioHeader), frame...)
-	var ids []uint16
-	var bufs [][]byte
+	d.frame = append(append(d.frame[:0], make([]byte, virtioHeader)...), frame...)
+	frame = d.frame
+	ids, bufs := d.ids[:0], d.bufs[:0]
+	defer func() { d.ids, d.bufs = ids, bufs }()
 	room := 0
 	for room < len(frame) {
 		id, buf, ok := d.pop()
@@ -486,7 +488,7 @@ func TestNewSession(t *testing.T) {
 func TestTwoThreads(t *testing.T) {
 	for name, features := range featureSets {
 		t.Run(name, func(t *testing.T) {
-			const frames = 20000
+			const frames = 5000
 			b := newBench(16, 60, features)
 			b.rx.Receive(1)
 			b.txD.flush(true)
@@ -498,9 +500,11 @@ func TestTwoThreads(t *testing.T) {
 				for n := 0; n < frames && !stop.Load(); {
 					id, frame, ok := b.txD.pop()
 					if !ok {
+						runtime.Gosched()
 						continue
 					}
 					for !b.rxD.arrive(frame[virtioHeader:], b.session.mergeable) && !stop.Load() {
+						runtime.Gosched()
 					}
 					b.txD.result(uint32(id), 0, 1)
 					b.rxD.flush(true)
@@ -524,6 +528,7 @@ func TestTwoThreads(t *testing.T) {
 					got++
 				}
 				b.rx.Release()
+				runtime.Gosched()
 			}
 			stop.Store(true)
 			<-done
