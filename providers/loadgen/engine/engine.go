@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"plumb/lang/cpuset"
@@ -61,7 +62,8 @@ type Request struct {
 // Result is what was counted: one Direction for each stream, in their order.
 type Result struct {
 	Directions []providers.Direction
-	// Duration is that of the schedule, or until the last frame when a sender was later. With Frames: from the first frame to the last.
+	// Duration is that of the schedule, or until the last frame when a sender was later, and also when the stream was stopped before its time. With Frames:
+	// from the first frame to the last.
 	Duration time.Duration
 	// Behind is by how many frames the senders stayed below the offered load because their threads did not get to run; it is the tester's
 	// fault and makes a trial invalid beyond the tolerance. Frames that the port refused are Unsent instead.
@@ -80,8 +82,9 @@ type Engine struct {
 	ports  []port.Port
 	clock  clock
 
-	busy    sync.Mutex // a trial runs, or the ports are waited for
-	links   []uint64   // of each port, when its other side was last seen to take frames; 0: never
+	stop    atomic.Bool // see Stop
+	busy    sync.Mutex  // a trial runs, or the ports are waited for
+	links   []uint64    // of each port, when its other side was last seen to take frames; 0: never
 	closed  bool
 	token   uint16         // of the last trial's frames
 	tallies []*tally.Tally // lent to trials in turn: each is some megabytes
@@ -156,6 +159,10 @@ func (e *Engine) ready(ctx context.Context) error {
 	}
 	return nil
 }
+
+// Stop ends the stream of the running trial before its time, and that of every trial that is run later. Unlike after the end of Run's context, the drain
+// follows, so that frames on their way are not taken for lost, and Run returns without an error. It is safe to call at any time.
+func (e *Engine) Stop() { e.stop.Store(true) }
 
 // Close closes the ports. It waits for a running trial. A second Close does nothing.
 func (e *Engine) Close() error {

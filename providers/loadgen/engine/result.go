@@ -113,14 +113,19 @@ func (t *trial) arriving(at int) int {
 
 // duration is as Result.Duration.
 func (t *trial) duration() time.Duration {
-	first, last := int64(endless), int64(0)
+	first, last, whole := int64(endless), int64(0), true
 	for _, s := range t.senders {
+		whole = whole && s.ended && !s.short
 		if s.sent > 0 {
 			first, last = min(first, s.first), max(last, s.last)
 		}
 	}
-	if t.req.Frames == 0 {
+	switch {
+	case t.req.Frames > 0:
+	case whole:
 		return max(length(t.req), time.Duration(last))
+	default:
+		return time.Duration(last)
 	}
 	return time.Duration(max(0, last-min(first, last)))
 }

@@ -92,7 +92,7 @@ func (e *Engine) check(req Request, disturbed bool, after time.Duration) error {
 
 // prepare makes senders, receivers and threads of a request. Queues are dealt out to the CPUs in turns, first those that send.
 func (e *Engine) prepare(req Request) (*trial, error) {
-	t := &trial{engine: e, req: req, run: &run{started: make(chan struct{}), sent: make(chan struct{})}}
+	t := &trial{engine: e, req: req, run: &run{stop: &e.stop, started: make(chan struct{}), sent: make(chan struct{})}}
 	queues, err := t.makeSenders()
 	if err != nil {
 		return nil, err

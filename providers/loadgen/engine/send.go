@@ -28,6 +28,7 @@ type sender struct {
 	stall                      int64 // since when the port takes nothing of a stream that has a number of frames only; 0: it does
 	first, last                int64 // when frames were sent; last is also that of the end of the schedule
 	ended                      bool
+	short                      bool // ended before its time
 
 	shared sent // what other threads see
 }
@@ -161,6 +162,12 @@ func (s *sender) finish(t int64) error {
 		s.shared.over.Store(true)
 	}
 	return nil
+}
+
+// cut ends the schedule before its time.
+func (s *sender) cut(t int64) {
+	s.ended, s.short, s.last = true, true, t
+	s.shared.over.Store(true)
 }
 
 // stamp is a time since the start of the stream as frames carry it: 0 is no time.

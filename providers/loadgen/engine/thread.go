@@ -28,6 +28,7 @@ type run struct {
 	waiting atomic.Int64 // threads that do not run yet
 	start   atomic.Int64 // when the stream starts, by clock; 0: not before all threads run
 	halt    atomic.Bool  // all threads end
+	stop    *atomic.Bool // all schedules end, and the drain follows
 	sending atomic.Int64 // threads with senders whose schedule is not over
 	started chan struct{}
 	sent    chan struct{} // closed when the last schedule is over
@@ -98,6 +99,11 @@ func (w *thread) turn(now int64) (worked bool, err error) {
 	}
 	for _, s := range w.senders {
 		if s.ended {
+			continue
+		}
+		if w.run.stop.Load() {
+			s.cut(t)
+			w.end()
 			continue
 		}
 		did, err := s.step(t)
