@@ -58,7 +58,7 @@ func FuzzSearches(f *testing.F) {
 }
 
 // answer drives a search with bytes as outcomes, repeated: 0 is no loss, 255 all lost, and between the loss is spread over orders of magnitude.
-func answer(t *testing.T, name string, s Search, bound int, least, greatest float64, outcomes []byte) {
+func answer(t testing.TB, name string, s Search, bound int, least, greatest float64, outcomes []byte) int {
 	var done []Seen
 	for {
 		ask, more := s.Next(done)
@@ -112,4 +112,5 @@ func answer(t *testing.T, name string, s Search, bound int, least, greatest floa
 			t.Fatalf("%s: figure before the first trial: %+v", name, f)
 		}
 	}
+	return len(done)
 }
