@@ -45,7 +45,7 @@ Environment: PLUMB_VAR_name, NO_COLOR.`
 func newApp(e *env) *cli.Command {
 	commands := []*cli.Command{
 		validateCommand(e), planCommand(e), applyCommand(e), destroyCommand(e),
-		benchCommand(e), reportCommand(e),
+		benchCommand(e), reportCommand(e), loadgenCommand(e),
 		showCommand(e), outputCommand(e), stateCommand(e), graphCommand(e), snapshotCommand(e),
 		fmtCommand(e), providersCommand(e), versionCommand(e),
 	}

@@ -42,6 +42,9 @@ func showHelp(w io.Writer, c *cli.Command) {
 		}
 	}
 	for _, f := range c.Flags {
+		if v, ok := f.(cli.VisibleFlag); ok && !v.IsVisible() {
+			continue
+		}
 		if d, ok := f.(cli.DocGenerationFlag); ok {
 			flags = append(flags, flagHelp(f.Names()[0], d))
 		}

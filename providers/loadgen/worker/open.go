@@ -32,10 +32,15 @@ func Here(describe string) Opener {
 		}
 		r := Ready{Describe: describe}
 		for i, p := range ports {
-			r.Ports = append(r.Ports, PortInfo{Name: p.Name(), Kind: kindOf(o.Ports[i], p), MAC: p.MAC().String(), Queues: p.Queues(), MaxFrame: p.MaxFrame()})
+			r.Ports = append(r.Ports, Info(o.Ports[i], p))
 		}
 		return e, r, nil
 	}
+}
+
+// Info is what there is to know of a port that was opened as s says.
+func Info(s PortSpec, p port.Port) PortInfo {
+	return PortInfo{Name: p.Name(), Kind: kindOf(s, p), MAC: p.MAC().String(), Queues: p.Queues(), MaxFrame: p.MaxFrame()}
 }
 
 // kindOf says for people what a port became: "vhost-user", "AF_XDP copy, native XDP program".
