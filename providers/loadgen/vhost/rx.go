@@ -98,7 +98,7 @@ func (q *rxQueue) one(fresh uint16) (uint16, error) {
 			return 0, nil // after Release
 		}
 	}
-	_, length, err := r.take(fresh, full)
+	length, err := r.take(id, fresh, full)
 	switch {
 	case err != nil:
 		return 0, err
@@ -124,7 +124,11 @@ func (q *rxQueue) merge(id, length, parts int, fresh uint16, full uint32) error 
 	}
 	put(q.pool.whole(id)[virtioHeader:length])
 	for i := 1; i < parts; i++ {
-		id, length, err := q.ring.take(fresh-uint16(i), full)
+		id, err := q.ring.peek()
+		if err != nil {
+			return err
+		}
+		length, err := q.ring.take(id, fresh-uint16(i), full)
 		if err != nil {
 			return err
 		}

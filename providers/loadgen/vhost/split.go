@@ -116,11 +116,8 @@ func (r *ring) peek() (int, error) {
 	return int(id), nil
 }
 
-// take takes back the next used buffer of fresh ones and says how many bytes the device wrote; full is what a whole buffer holds.
-func (r *ring) take(fresh uint16, full uint32) (id int, length uint32, err error) {
-	if id, err = r.peek(); err != nil {
-		return 0, 0, err
-	}
+// take takes back buffer id, which peek gave, of fresh ones, and says how many bytes the device wrote; full is what a whole buffer holds.
+func (r *ring) take(id int, fresh uint16, full uint32) (length uint32, err error) {
 	res := r.results[r.taken&r.mask]
 	length = res.len
 	switch {
@@ -134,19 +131,19 @@ func (r *ring) take(fresh uint16, full uint32) (id int, length uint32, err error
 			length = r.batchLength
 		}
 	case res.id >= uint32(r.size):
-		return 0, 0, fmt.Errorf("the back-end gave back buffer %d of a ring of %d", res.id, r.size)
+		return 0, fmt.Errorf("the back-end gave back buffer %d of a ring of %d", res.id, r.size)
 	case res.id != uint32(id):
 		r.batch, r.batchLength = (uint16(res.id)-uint16(id))&r.mask, res.len
 		if r.batch >= fresh {
-			return 0, 0, fmt.Errorf("the back-end gave back buffer %d where %d was next, out of order", res.id, id)
+			return 0, fmt.Errorf("the back-end gave back buffer %d where %d was next, out of order", res.id, id)
 		}
 		length = full
 	}
 	if length > full {
-		return 0, 0, fmt.Errorf("the back-end wrote %d bytes into a buffer of %d", length, full)
+		return 0, fmt.Errorf("the back-end wrote %d bytes into a buffer of %d", length, full)
 	}
 	r.taken++
-	return id, length, nil
+	return length, nil
 }
 
 // wantsKick says whether the device sleeps: it has to be asked after publish.

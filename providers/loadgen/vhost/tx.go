@@ -119,7 +119,12 @@ func (q *txQueue) reclaim() {
 	}
 	for ; err == nil && fresh > 0; fresh-- {
 		entry, id := int(r.taken&r.mask), 0
-		if id, _, err = r.take(fresh, ^uint32(0)); err == nil && q.slots[entry].ID != id {
+		if id, err = r.peek(); err != nil {
+			break
+		}
+		r.with[id] = false
+		r.taken++
+		if q.slots[entry].ID != id {
 			q.place(entry, id)
 			r.entries[entry] = uint16(id)
 		}
