@@ -222,7 +222,7 @@ func (h *host) iface(p *process, b bridge, id string, row ovsdb.Row) ovsdb.Row {
 		}
 		return out
 	}
-	out := ovsdb.Row{"error": ovsdb.Optional(""), "admin_state": "up", "link_state": "up", "link_speed": 10_000_000_000, "status": ovsdb.Map(nil)}
+	out := ovsdb.Row{"error": ovsdb.Optional(""), "admin_state": "up", "link_state": "up", "link_speed": 10_000_000_000, "link_resets": 0, "status": ovsdb.Map(nil)}
 	if name == b.name {
 		out["ofport"] = 65534
 	} else {

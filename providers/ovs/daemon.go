@@ -148,17 +148,9 @@ func (s *session) stopServer(ctx context.Context) error {
 
 // exit asks a daemon by its control socket to end and waits for its process. One that does not run is fine.
 func (s *session) exit(ctx context.Context, pidFile, name string, clean bool) error {
-	pid, err := s.pid(ctx, pidFile)
+	pid, err := s.process(ctx, pidFile, name)
 	if err != nil || pid == 0 {
 		return err
-	}
-	comm := fmt.Sprintf("/proc/%d/comm", pid)
-	files, err := s.host.Conn().ReadFiles(ctx, comm)
-	if err != nil {
-		return err
-	}
-	if !strings.HasPrefix(strings.TrimSpace(string(files[comm])), name) { // a pid file that was left behind
-		return nil
 	}
 	args := []string{"exit"}
 	if clean {
@@ -168,5 +160,23 @@ func (s *session) exit(ctx context.Context, pidFile, name string, clean bool) er
 	if _, err := s.control(ctx, target, args...); err != nil {
 		return fmt.Errorf("stop %s: %w", name, err)
 	}
+	return s.awaitEnd(ctx, name, pid)
+}
+
+// process is the pid of a daemon that runs; 0 when none does, also when a pid file was left behind.
+func (s *session) process(ctx context.Context, pidFile, name string) (int, error) {
+	pid, err := s.pid(ctx, pidFile)
+	if err != nil || pid == 0 {
+		return 0, err
+	}
+	comm := fmt.Sprintf("/proc/%d/comm", pid)
+	files, err := s.host.Conn().ReadFiles(ctx, comm)
+	if err != nil || !strings.HasPrefix(strings.TrimSpace(string(files[comm])), name) {
+		return 0, err
+	}
+	return pid, nil
+}
+
+func (s *session) awaitEnd(ctx context.Context, name string, pid int) error {
 	return s.run(ctx, fmt.Sprintf("wait for the end of %s (pid %d)", name, pid), 0, "tail", fmt.Sprintf("--pid=%d", pid), "-f", "/dev/null")
 }

@@ -79,13 +79,18 @@ func (s portStats) counters() providers.Counters {
 	return c
 }
 
-// Count asks each bridge once: the numbers are those of now, not the ones of the database, which are up to 5 s old.
+// Count asks each bridge once: the numbers are those of now, not the ones of the database, which are up to 5 s old. Only the resets of links come
+// from there: they are written when they happen.
 func (portType) Count(ctx context.Context, host providers.Host, of []providers.Subject) ([]providers.Counters, error) {
 	s, err := sessionOf(ctx, host)
 	if err != nil {
 		return nil, err
 	}
 	w, err := s.look(ctx)
+	if err != nil {
+		return nil, err
+	}
+	resets, err := s.linkResets(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -112,6 +117,21 @@ func (portType) Count(ctx context.Context, host providers.Host, of []providers.S
 			return nil, fmt.Errorf("count at %s: bridge %s on %s has no port %d", sub.Addr, name, host.Name(), n)
 		}
 		out[i] = port.counters()
+		out[i].LinkResets = resets[text(sub.Value, "name")]
+	}
+	return out, nil
+}
+
+// linkResets is how often the link of each interface went up or down.
+func (s *session) linkResets(ctx context.Context) (map[string]uint64, error) {
+	res, err := s.transact(ctx, op{"op": "select", "table": "Interface", "where": []any{}, "columns": []string{"name", "link_resets"}})
+	if err != nil {
+		return nil, fmt.Errorf("read the resets of links on %s: %w", s.host.Name(), err)
+	}
+	out := map[string]uint64{}
+	for _, r := range res[0] {
+		n, _ := r.num("link_resets") // no value: not known
+		out[r.str("name")] = uint64(max(0, n))
 	}
 	return out, nil
 }
