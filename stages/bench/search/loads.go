@@ -84,4 +84,3 @@ func (s Seen) effective() time.Duration { return max(s.Effective, s.Duration) }
 
 func fps(v float64) string     { return strconv.FormatFloat(v, 'f', -1, 64) + " fps" }
 func percent(v float64) string { return strconv.FormatFloat(v*100, 'g', 6, 64) + " %" }
-func number(v float64) string  { return strconv.FormatFloat(v, 'f', -1, 64) }

@@ -177,7 +177,7 @@ func (m mlr) figures(g Goal, targets []target, v view, began bool) []Figure {
 		// Better than nothing: what an easier target knows.
 		for i := len(targets) - 2; i >= 0 && f.Lower == 0; i-- {
 			if f.Lower, f.Upper = v.bounds(targets[i].Goal); f.Lower > 0 {
-				kind = fmt.Sprintf("unfinished: bounds by trials of %s, %s at a load", targets[i].Final, targets[i].Sum.Round(time.Millisecond))
+				kind = fmt.Sprintf("unfinished: bounds by trials of %s, %s at a load", targets[i].Final, targets[i].Sum)
 			}
 		}
 	case f.Unfinished:
@@ -218,7 +218,8 @@ func chain(g Goal, unit float64) []target {
 	initial := or(g.Initial, g.Final)
 	units := math.Floor(-math.Log1p(-g.Width) / unit)
 	between := func(to time.Duration, share float64) time.Duration {
-		return time.Duration(float64(initial) * math.Pow(float64(to)/float64(initial), share))
+		d := time.Duration(float64(initial) * math.Pow(float64(to)/float64(initial), share))
+		return max(initial, d.Round(time.Millisecond)) // fit to be read
 	}
 	var out []target
 	for k := range g.Preceding {

@@ -73,6 +73,9 @@ func (s soak) Figures(done []Seen) []Figure {
 		} else {
 			goal += "missed"
 		}
+		if more {
+			goal += " so far"
+		}
 		loss.Attributes = append(loss.Attributes[:len(attributes):len(attributes)], [2]string{"goal", goal})
 	}
 	out := []Figure{loss, rate}
