@@ -106,7 +106,7 @@ func Measure(ctx context.Context, in Input) (*Run, error) {
 
 func measureAll(ctx context.Context, in Input, run *Run, j *journal, old *account) error {
 	done := true
-	for _, b := range in.Benchmarks {
+	for i, b := range in.Benchmarks {
 		if ctx.Err() != nil {
 			break
 		}
@@ -119,8 +119,10 @@ func measureAll(ctx context.Context, in Input, run *Run, j *journal, old *accoun
 		run.Benchmarks = append(run.Benchmarks, r.out)
 		run.Ended = in.Now()
 		in.Events.End(r.out)
-		if err := save(in, run); err != nil {
-			return err
+		if i < len(in.Benchmarks)-1 {
+			if err := save(in, run); err != nil {
+				return err
+			}
 		}
 	}
 	run.Ended = in.Now()
