@@ -115,6 +115,12 @@ func (m *model) Trial(ctx context.Context, req providers.TrialRequest) (provider
 			res.Directions = append(res.Directions, providers.Direction{Offered: req.Load, Sent: n, Received: m.send(d, n)})
 		}
 	}
+	if req.Disturb != nil {
+		if err := req.Disturb(ctx); err != nil {
+			return res, err
+		}
+		res.Directions[0].Outage = &req.DisturbAfter
+	}
 	if req.Frames == 0 && m.after != nil {
 		m.after(m.trials, m, &res)
 	}
