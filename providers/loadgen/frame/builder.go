@@ -40,8 +40,8 @@ type template struct {
 	ipSum uint64 // likewise of the IPv4 header
 }
 
-// New checks the traffic and prepares to make its frames: memory is one frame per distinct size, and four bytes per flow with a random order. Errors name the field and
-// what is possible: a size below MinSize, addresses of the wrong family, more flows than there are.
+// New checks the traffic and prepares to make its frames: memory is one frame per distinct size, and four bytes per flow with a random order.
+// Errors name what is wrong and what is possible: a size below MinSize, addresses of the wrong family, more flows than there are.
 func New(t providers.Traffic, o Options) (*Builder, error) {
 	if o.Stream > MaxStream {
 		return nil, fmt.Errorf("stream %d is above %d", o.Stream, MaxStream)
@@ -79,8 +79,8 @@ func New(t providers.Traffic, o Options) (*Builder, error) {
 	return b, nil
 }
 
-// Size is the length in bytes of the n-th frame, without FCS. Sizes of a mix follow each other in the order given, but the order is shifted after a round of all flows if that is needed
-// for each flow to get all sizes.
+// Size is the length in bytes of the n-th frame, without FCS. Sizes of a mix follow each other in the order given; it is shifted after a round of
+// all flows if that is needed for each flow to get all sizes.
 func (b *Builder) Size(n uint64) int { return len(b.template(n).frame) }
 
 // MaxSize is the length of the longest frame, without FCS.
@@ -107,7 +107,8 @@ func (b *Builder) Flow(n uint64) int {
 // Flows is how many there are.
 func (b *Builder) Flows() int { return int(b.flows.d) }
 
-// Write writes the n-th frame, whole, and returns its length. The stamp is the caller's: nanoseconds of a monotonic clock. It panics when buf is shorter than Size(n).
+// Write writes the n-th frame, whole, and returns its length. The stamp is the caller's: nanoseconds of a monotonic clock. It panics when buf is
+// shorter than Size(n).
 func (b *Builder) Write(buf []byte, n, stamp uint64) int {
 	t := b.template(n)
 	copy(buf[:len(t.frame)], t.frame)
@@ -115,8 +116,8 @@ func (b *Builder) Write(buf []byte, n, stamp uint64) int {
 	return len(t.frame)
 }
 
-// Restamp is Write for a buf that holds a frame of the same Builder and of the same Size already, of whatever sequence number and flow: it writes only what differs.
-// Checksums are made from sums prepared by New, not from what buf holds, so that no error can add up.
+// Restamp is Write for a buf that holds a frame of the same Builder and of the same Size already, of whatever sequence number and flow: it writes
+// only what differs. Checksums are made from sums prepared by New, not from what buf holds, so that no error can add up.
 func (b *Builder) Restamp(buf []byte, n, stamp uint64) int {
 	t := b.template(n)
 	b.finish(buf, t, n, stamp)
@@ -127,6 +128,10 @@ func (b *Builder) template(n uint64) *template {
 	if len(b.perSize) == 1 {
 		return b.perSize[0]
 	}
+	return b.inMix(n)
+}
+
+func (b *Builder) inMix(n uint64) *template {
 	if b.skew != 0 {
 		q, _ := b.flows.div(n)
 		n += b.skew * q

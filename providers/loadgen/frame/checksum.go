@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// Sums here are ones' complement sums of big endian 16-bit words (RFC 1071), not yet folded: 2^16 is 1 in that arithmetic, so that words of 32 bits may be added
-// as they are, and a 64-bit accumulator does not overflow for any frame.
+// Sums here are ones' complement sums of big endian 16-bit words (RFC 1071), not yet folded: 2^16 is 1 in that arithmetic, so that words of 32
+// bits may be added as they are, and 64 bits do not overflow for any frame.
 
 // sum adds up b; an odd last byte is an upper half.
 func sum(b []byte) uint64 {
@@ -24,13 +24,11 @@ func sum(b []byte) uint64 {
 	return s
 }
 
-// fold brings a sum down to 16 bits.
+// fold brings a sum down to 16 bits. A number plus itself with its halves swapped has in its upper half the sum of both, with the carry out of
+// the lower half: just the end-around carry that is wanted.
 func fold(s uint64) uint16 {
-	s = s>>32 + s&0xffffffff
-	s = s>>32 + s&0xffffffff
-	s = s>>16 + s&0xffff
-	s = s>>16 + s&0xffff
-	return uint16(s)
+	half := uint32((s + bits.RotateLeft64(s, 32)) >> 32)
+	return uint16((half + bits.RotateLeft32(half, 16)) >> 16)
 }
 
 // swap is what a sum becomes when its bytes start at an odd place (RFC 1071 section 2 B).

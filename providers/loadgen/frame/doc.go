@@ -1,6 +1,10 @@
 // Package frame makes test frames out of a providers.Traffic and knows them again when they come back. It is pure: it opens nothing, holds no
 // clock, and neither Write, Restamp nor Parse allocates. Start reading at New and Parse.
 //
+//	b, err := frame.New(traffic, frame.Options{Stream: 1, Token: trial, SrcMAC: from.MAC(), DstMAC: to.MAC()})
+//	length := b.Write(slot.Buf, n, now) // or b.Restamp, where the slot holds a frame of b of this size
+//	stream, n, stamp, ok := frame.Parse(received, trial)
+//
 // # What a frame looks like
 //
 // Headers are those of RFC 2544 appendix C: addresses of 198.18.0.0/15 (2001:2::/48 for IPv6, RFC 5180 section 8), UDP from port 49184 to

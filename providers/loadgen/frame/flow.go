@@ -21,7 +21,8 @@ const (
 )
 
 const (
-	// hosts is how many addresses are used of the /16 that an IPv4 address is in: all but the first and the last, which a router with such a network takes for broadcasts.
+	// hosts is how many addresses are used of the /16 that an IPv4 address is in: all but the first and the last, which a router with such a
+	// network takes for broadcasts.
 	hosts = 1<<16 - 2
 	// sourcePorts is how many source ports there are, from 1024 (RFC 4814 section 4).
 	sourcePorts     = 1<<16 - firstSourcePort
@@ -31,8 +32,9 @@ const (
 	echoPort   = 7
 )
 
-// variation says what tells the flows apart and where it is. Both ends vary together, flow by flow: the k-th address talks to the k-th of the other side, until the addresses are
-// used up; then the k-th to the one after, and so on. So as few addresses as possible have to be learned.
+// variation says what tells the flows apart and where it is. Both ends vary together, flow by flow: the k-th address talks to the k-th of the
+// other side, until the addresses are used up; then the k-th to the one after, and so on. So both sides are as large as each other, and what a
+// switch learned from one direction serves the other.
 type variation struct {
 	kind     varyKind
 	src, dst int    // offsets of the fields: 4 bytes each, ports 2
@@ -84,7 +86,7 @@ func ports(flow uint32) (src, dst uint16) {
 }
 
 // tunnelPort is a VXLAN frame's source port by the inner flow, among the dynamic ports (RFC 7348 section 5).
-func tunnelPort(flow uint32) uint16 { return uint16(0xc000 | flow*0x9e3779b1>>18) }
+func tunnelPort(flow uint32) uint16 { return uint16(0xc000 | (flow+1)*0x9e3779b1>>18) }
 
 // order is the order of the flows; nil: as numbered.
 func order(name string, seed uint64, flows int) ([]uint32, error) {

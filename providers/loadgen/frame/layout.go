@@ -43,8 +43,9 @@ type kind struct {
 	vary   string // what can vary, the default first
 }
 
-// MinSize is the least size, FCS included, that the headers of t leave room for the signature in. The frame without its tags and its tunnel is then of 64 bytes at least,
-// so that nobody has to pad it where they are taken off: padding would hide the signature. Sizes of t do not matter; unknown headers count as none.
+// MinSize is the least size, FCS included, that the headers of t leave room for the signature in. The frame without its tags and its tunnel is
+// then of 64 bytes at least, so that nobody has to pad it where they are taken off: padding would hide the signature. The sizes of t do not
+// matter; unknown headers count as none.
 func MinSize(t providers.Traffic) int {
 	k := kinds[t.Headers]
 	least := max(minFrame, ethernetLen+k.ip+k.l4+SignatureSize+fcs) + tagLen*len(t.VLANs)
@@ -54,8 +55,8 @@ func MinSize(t providers.Traffic) int {
 	return least
 }
 
-// Reverse is t in the other direction: addresses change sides (those that are not given after they got their defaults; empty MACs stay empty, since Options swap them).
-// Ports stay: RFC 2544 sends echo requests both ways. A tunnel goes the other way too.
+// Reverse is t in the other direction: addresses change sides, those that are not given after they got their defaults. Empty MACs stay empty: they
+// are for the other direction's Options. Ports stay, since RFC 2544 sends echo requests both ways. A tunnel goes the other way too.
 func Reverse(t providers.Traffic) providers.Traffic {
 	t.SrcMAC, t.DstMAC = t.DstMAC, t.SrcMAC
 	src, dst := defaults(t)
@@ -223,6 +224,10 @@ func (l *layout) tunnel(x providers.VXLAN, tags []int, o Options) error {
 
 // addresses parses a pair of one family.
 func addresses(src, dst string, length int) (a, b netip.Addr, err error) {
+	version := 6
+	if length == ipv4Len {
+		version = 4
+	}
 	parse := func(side, s string) (netip.Addr, error) {
 		ip, err := netip.ParseAddr(s)
 		switch {
@@ -232,8 +237,8 @@ func addresses(src, dst string, length int) (a, b netip.Addr, err error) {
 			return ip, fmt.Errorf("%s IP: %w", side, err)
 		case ip.Zone() != "":
 			return ip, fmt.Errorf("%s IP %s has a zone, which no frame can carry", side, s)
-		case ip.Is4() != (length == ipv4Len):
-			return ip, fmt.Errorf("%s IP %s is of the wrong family for an IPv%d header", side, s, map[bool]int{true: 4, false: 6}[length == ipv4Len])
+		case ip.Is4() != (version == 4):
+			return ip, fmt.Errorf("%s IP %s is of the wrong family for an IPv%d header", side, s, version)
 		}
 		return ip, nil
 	}
@@ -315,9 +320,10 @@ func (l *layout) varied(ethernet int) error {
 		v.a, v.b = binary.BigEndian.Uint32(l.headers[v.src:]), binary.BigEndian.Uint32(l.headers[v.dst:])
 	}
 	if v.kind == varyIPv4 {
-		for _, a := range []uint32{v.a, v.b} {
+		for i, a := range []uint32{v.a, v.b} {
 			if low := a & 0xffff; low == 0 || low == 0xffff {
-				return fmt.Errorf("%s is the first or last address of its /16, where flows do not begin: take another", netip.AddrFrom4([4]byte(binary.BigEndian.AppendUint32(nil, a))))
+				ip := netip.AddrFrom4([4]byte(l.headers[v.src+4*i:]))
+				return fmt.Errorf("%s is the first or last address of its /16, where flows do not begin: take another", ip)
 			}
 		}
 	}

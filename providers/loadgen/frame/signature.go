@@ -15,8 +15,8 @@ const (
 	seqBits    = 44
 )
 
-// Parse looks for the signature at the end of a received frame (without FCS). It takes the same time for each frame. ok says that the frame was made by a
-// Builder with this token; the package comment says how likely an error is.
+// Parse looks for the signature at the end of a received frame (without FCS). It takes the same time for each frame. ok says that the frame was
+// made by a Builder with this token; the package comment says how likely an error is.
 func Parse(b []byte, token uint16) (stream uint16, seq, stamp uint64, ok bool) {
 	if len(b) < SignatureSize {
 		return 0, 0, 0, false
@@ -34,8 +34,8 @@ func seal(id uint64, token uint16) (head uint16, word uint64) {
 	return uint16(check>>8) ^ token, uint64(check&0xff)<<(streamBits+seqBits) | id
 }
 
-// hash is multiplicative hashing to 24 bits (the upper ones depend on all bits of id). What is added keeps all zeros and all ones, the likeliest payloads of a stranger,
-// from being right with any token.
+// hash is multiplicative hashing to 24 bits (the upper ones depend on all bits of id). What is added keeps zeros, ones and any other repeated byte,
+// the likeliest payloads of a stranger, from being right with any token.
 func hash(id uint64) uint32 {
 	return uint32((id + 0x5bd1e9955bd1e995) * 0x9e3779b97f4a7c15 >> 40)
 }

@@ -9,14 +9,14 @@ import (
 	"plumb/providers"
 )
 
-// What strangers fill their frames with is no signature, whatever the token.
+// What strangers fill their frames with is no signature: not even with the one token that the upper half of the check would fit.
 func TestFillingIsNoSignature(t *testing.T) {
 	for fill := range 256 {
 		b := bytes.Repeat([]byte{byte(fill)}, 60)
-		for token := range 1 << 16 {
-			if _, _, _, ok := Parse(b, uint16(token)); ok {
-				t.Fatalf("a frame of %#x passes with token %#x", fill, token)
-			}
+		id := binary.BigEndian.Uint64(b) & (1<<56 - 1)
+		token := uint16(hash(id)>>8) ^ binary.BigEndian.Uint16(b)
+		if _, _, _, ok := Parse(b, token); ok {
+			t.Errorf("a frame of %#x passes with token %#x", fill, token)
 		}
 	}
 }
@@ -34,19 +34,19 @@ func TestOtherTokensNeverPass(t *testing.T) {
 	}
 }
 
-// With 2^24 random strangers one hit is expected; more than ten would be a fault of the hash (likelihood 1e-8).
+// With 2^22 random strangers a quarter of a hit is expected; more than six would be a fault of the hash (likelihood 1e-8).
 func TestRandomStraysAreRare(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	hits := 0
 	buf := make([]byte, SignatureSize)
-	for range 1 << 24 {
+	for range 1 << 22 {
 		binary.BigEndian.PutUint64(buf, r.Uint64())
 		binary.BigEndian.PutUint16(buf[8:], uint16(r.Uint64()))
 		if _, _, _, ok := Parse(buf, 0x1234); ok {
 			hits++
 		}
 	}
-	if hits > 10 {
+	if hits > 6 {
 		t.Errorf("%d hits", hits)
 	}
 }

@@ -47,7 +47,8 @@ func (d *delays) reset() {
 	*d = delays{all: d.all, earlier: d.earlier, later: d.later, min: math.MaxInt64, minDiff: math.MaxInt64, maxDiff: math.MinInt64}
 }
 
-// record keeps the delay of a frame. A frame that comes after a later sample has a delay, but no difference: RFC 8219 section 7.3.2 goes by the order of sending.
+// record keeps the delay of a frame. One that comes after a later sample has a delay, but no difference: RFC 8219 section 7.3.2 goes by the order
+// of sending.
 func (d *delays) record(seq uint64, delay int64) {
 	if delay < 0 {
 		d.skewed++

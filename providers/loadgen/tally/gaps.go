@@ -61,8 +61,8 @@ func (g *gaps) silence() []gap {
 	return s
 }
 
-// outage is the longest time between two frames in which none of the queues gave anything. ok is false with less than two stamps, and where a longer one may
-// have been among the gaps that were not kept: an outage lies in one gap of each queue, and all that are longer than least are kept.
+// outage is the longest time between two frames in which none of the queues gave anything. ok is false with less than two stamps, and where a
+// longer one may have been among the gaps that were not kept: an outage lies in one gap of each queue, and all above least are kept.
 func outage(ts []*Tally) (longest gap, ok bool) {
 	silent := []gap{{0, ^uint64(0)}}
 	first, last, least := ^uint64(0), uint64(0), uint64(1)

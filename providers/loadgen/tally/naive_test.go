@@ -139,7 +139,7 @@ func stream(r *rand.Rand, frames, reach int) *naive {
 func TestAgainstNaive(t *testing.T) {
 	// Histograms are exact to 3 digits; so is their difference, but not relative to itself.
 	about := cmp.Comparer(func(a, b float64) bool { return math.Abs(a-b) <= 1e-3*max(math.Abs(a), math.Abs(b))+1e-6 })
-	for seed := range uint64(400) {
+	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		window := 128 << r.IntN(4)
 		n := stream(r, 1+r.IntN(6000), window-64)
@@ -170,9 +170,9 @@ func TestAgainstNaive(t *testing.T) {
 // With several queues the place of the last loss is known by part of the stream, and all counts but reordering are those of the whole.
 func TestQueuesAgainstNaive(t *testing.T) {
 	unknown := 0
-	for seed := range uint64(60) {
+	for seed := range uint64(30) {
 		r := rand.New(rand.NewPCG(seed, 2))
-		n := stream(r, 1+r.IntN(1000<<r.IntN(7)), 64)
+		n := stream(r, 1+r.IntN(1000<<r.IntN(6)), 64)
 		queues := make([]*Tally, 2+r.IntN(3))
 		for i := range queues {
 			queues[i] = New(1024)
@@ -213,8 +213,8 @@ func TestQueuesAgainstNaive(t *testing.T) {
 			t.Fatalf("seed %d: last loss %v, want %v to %v", seed, *got.LastLoss, *want.LastLoss, time.Duration(n.tx[end]-n.tx[0]))
 		}
 	}
-	if unknown > 10 {
-		t.Errorf("%d of 60 outages are not known", unknown)
+	if unknown > 5 {
+		t.Errorf("%d of 30 outages are not known", unknown)
 	}
 }
 

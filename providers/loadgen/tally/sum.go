@@ -22,8 +22,8 @@ type Result struct {
 	Late       uint64 // came when the window had gone on: lost or duplicates, nobody knows
 	// LastLoss is when the last lost frame had been sent, since the first frame; nil: nothing was lost.
 	LastLoss *time.Duration
-	// Outage is the longest time between two frames in which none came, and OutageAt when it began, since the first frame was sent; nil: fewer than two frames came,
-	// or all at one time, or it is not known (Sum).
+	// Outage is the longest time between two frames in which none came, and OutageAt when it began, since the first frame was sent; nil: fewer
+	// than two frames came, or all at one time, or it is not known (Sum).
 	Outage, OutageAt *time.Duration
 	Latency          *providers.Latency // nil: no samples
 	Clipped          uint64             // samples above 100 s: as 100 s in the percentiles
@@ -33,11 +33,13 @@ type Result struct {
 // Sum gives the result of a stream. The tallies are its receivers', one for each queue; they stay as they are. An error says that more came back than was
 // sent: then the result is not to be trusted.
 //
-// From one Tally all is exact that is within its window. LastLoss is the stamp of the next frame that came: one frame later than the truth. Outage is as exact as the thread looked for frames often.
+// From one Tally all is exact that is within its window. LastLoss is the stamp of the next frame that came, and so one frame later than the truth;
+// of a missing tail it is the stamp of the last frame. Outage is as exact as the thread looked for frames often.
 //
-// With several, Received, Duplicated, Reordered and Late are sums: a duplicate in another queue counts as received (and a lost frame of the same part of
-// the stream then goes unnoticed), and reordering between queues does not count. LastLoss is known to a 2048th of the stream, or 64 frames if that is
-// more. Outage is the longest time in which all queues were silent; it is nil unless the 32 longest gaps of each queue, which are kept, prove that there was none longer. Jitter and IPDV are of pairs within a queue.
+// With several, Received, Duplicated, Reordered and Late are sums: a duplicate in another queue counts as received (so that a lost frame goes
+// unnoticed for it), and reordering between queues does not count. LastLoss is known to a 2048th of the stream, or 64 frames if that is more, and
+// never too early. Outage is the longest time in which all queues were silent; it is nil unless the 32 longest gaps of each queue, which are kept,
+// prove that there was none longer. Jitter and IPDV are of pairs within a queue.
 func Sum(sent Sent, ts ...*Tally) (Result, error) {
 	var r Result
 	var err error

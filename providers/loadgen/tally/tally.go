@@ -10,12 +10,12 @@ import "math/bits"
 // DefaultWindow in frames is eight rings of 32768.
 const DefaultWindow = 1 << 18
 
-// A Tally belongs to one thread until Sum. Sequence numbers begin at 0. Stamps are nanoseconds of one monotonic clock, above 0; where clocks of CPUs differ, a delay
-// may come out negative: it counts as 0 and is mentioned (Result.Skewed).
+// A Tally belongs to one thread until Sum. Sequence numbers begin at 0. Stamps are nanoseconds of one monotonic clock, above 0; where clocks of
+// CPUs differ, a delay may come out negative: it counts as 0 and is mentioned (Result.Skewed).
 type Tally struct {
 	window uint64   // frames, a power of two
 	seen   []uint64 // one bit per frame from low to less than end: a ring of words
-	stamps []uint64 // a ring; valid only of frames that came late or right after one that was missing then: all that LastLoss needs
+	stamps []uint64 // a ring; valid only of frames that came late or right behind a missing one: all that LastLoss needs
 	low    uint64   // low and end are multiples of 64
 	end    uint64
 	next   uint64 // one more than the highest sequence number so far
@@ -35,8 +35,9 @@ type gone struct {
 	after uint64 // stamp of the frame behind it; 0 until that has come
 }
 
-// New makes a Tally that remembers a window of so many frames, ending with the highest that came, rounded up to a power of two and at least 128; 0: DefaultWindow.
-// It moves by 64 frames, so that up to 63 at its beginning may be gone. Memory is 8.1 bytes per frame of the window, most of it touched only by loss, and 0.7 MB for latencies.
+// New makes a Tally that remembers a window of so many frames, ending with the highest that came, rounded up to a power of two and at least 128;
+// 0: DefaultWindow. It moves by 64 frames, so that up to 63 at its beginning may be gone. Memory is 8.1 bytes per frame of the window, most of it
+// touched only by loss, and 0.8 MB for latencies and parts.
 func New(window int) *Tally {
 	if window <= 0 {
 		window = DefaultWindow
@@ -60,9 +61,9 @@ func (t *Tally) Received() uint64 { return t.received }
 
 // Record counts a frame that was sent at txStamp and found by a thread which had looked at its clock at now. With sampled, its delay is kept.
 //
-// A frame that comes again counts as duplicated, and one that comes after a higher number as reordered. Both are exact within the window. An older frame cannot
-// be told from a duplicate: it counts as Late and not as received, so that in doubt a frame is lost rather than good. For a gap to be filled
-// without that, the window must hold all frames that can be between two of them: the rings on the way times the queues.
+// A frame that comes again counts as duplicated, and one that comes after a higher number as reordered. Both are exact within the window. An older
+// frame cannot be told from a duplicate: it counts as Late and not as received, so that in doubt a frame is lost rather than good. The window must
+// hold all frames that can overtake another on the way: the rings times the queues.
 func (t *Tally) Record(seq, txStamp, now uint64, sampled bool) {
 	t.gaps.record(now)
 	if seq >= t.next {
