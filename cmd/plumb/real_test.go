@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -294,29 +295,41 @@ func TestRealQuickstart(t *testing.T) {
 	}
 }
 
-// TestRealBenchKilled kills a plumb that measures: the generator that it leaves is ended by the next bench, apply or destroy.
+// TestRealBenchKilled kills a plumb that measures: what its generator leaves is ended and removed by the next bench, apply or destroy. loadgen, in the process that
+// was killed, leaves sockets; testpmd leaves processes.
 func TestRealBenchKilled(t *testing.T) {
 	src, err := os.ReadFile("../../examples/quickstart/main.plumb.hcl")
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := realBed(t, string(src))
-	b.must("apply", "-auto-approve", "-skip-bench")
-	left := func() int {
-		dirs, err := filepath.Glob("/run/plumb/*/generator/*/pid")
-		if err != nil {
-			t.Fatal(err)
-		}
-		return len(dirs)
-	}
-	for _, next := range [][]string{{"bench", "-var", "frame_sizes=[64]", "p2p"}, {"apply", "-auto-approve", "-skip-bench"}, {"destroy", "-auto-approve"}} {
-		b.killWhen("warm-up", "bench", "-var", "frame_sizes=[64]", "p2p")
-		if n := left(); n != 2 {
-			t.Fatalf("%d processes of the generator are left, want 2", n)
-		}
-		b.must(next...)
-		if n := left(); n != 0 {
-			t.Errorf("after %v %d processes of the generator are left", next, n)
+	testpmd := regexp.MustCompile(`(?s)generator "loadgen" "tester" \{.*?\n\}`).ReplaceAllString(string(src), `generator "testpmd" "tester" {
+  host        = host.dut
+  cores       = "${var.pmd_core},${var.tester_core}"
+  main_core   = var.pmd_core
+  share_cores = true
+  memory      = [128]
+  ports       = [ovs_port.p["t0"].vhost_server_path, ovs_port.p["t1"].vhost_server_path]
+}`)
+	testpmd = strings.NewReplacer("generator.loadgen", "generator.testpmd", `"0" = 384`, `"0" = 512`).Replace(testpmd)
+	for _, c := range []struct {
+		config, leaves string
+		many           int
+		next           [][]string
+	}{
+		{string(src), "/run/plumb/*/loadgen-sockets/*/sockets", 1, [][]string{{"bench", "-var", "frame_sizes=[64]", "p2p"}, {"destroy", "-auto-approve"}}},
+		{testpmd, "/run/plumb/*/generator/*/pid", 2, [][]string{{"apply", "-auto-approve", "-skip-bench"}, {"destroy", "-auto-approve"}}},
+	} {
+		b := realBed(t, c.config)
+		b.must("apply", "-auto-approve", "-skip-bench")
+		for _, next := range c.next {
+			b.killWhen("warm-up", "bench", "-var", "frame_sizes=[64]", "p2p")
+			if left, err := filepath.Glob(c.leaves); err != nil || len(left) != c.many {
+				t.Fatalf("left are %q, %v; want %d", left, err, c.many)
+			}
+			b.must(next...)
+			if left, err := filepath.Glob(c.leaves); err != nil || len(left) != 0 {
+				t.Errorf("after %v these are left: %q, %v", next, left, err)
+			}
 		}
 	}
 }

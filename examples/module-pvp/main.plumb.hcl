@@ -4,7 +4,7 @@ host "dut" {}
 
 resource "host_hugepages" "dut" {
   size  = "2M"
-  pages = { "0" = 512 }
+  pages = { "0" = 384 }
 }
 
 resource "ovs_switch" "dut" {
@@ -20,7 +20,7 @@ resource "ovs_switch" "dut" {
 module "pvp" {
   source = "../../modules/pvp"
   vnf    = { cores = "0,2", main_core = 0 }
-  tester = { cores = "0,3", main_core = 0, share_cores = true } # one core sends and receives, in turns
+  tester = { cpus = "3" } # one CPU sends and receives, in turns
 }
 
 output "bridge" {

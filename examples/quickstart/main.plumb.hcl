@@ -34,11 +34,11 @@ variable "frame_sizes" {
 # The machine that everything runs on: a host without a connection block is this one.
 host "dut" {}
 
-# OVS-DPDK takes its packet buffers from hugepages, and so does every testpmd.
+# OVS-DPDK takes its packet buffers from hugepages, and so does testpmd.
 resource "host_hugepages" "dut" {
   host  = host.dut
   size  = "2M"
-  pages = { "0" = 512 } # by NUMA node: 512 MB for OVS, 128 MB each for the VNF and the tester's two, and some to spare
+  pages = { "0" = 384 } # by NUMA node: 512 MB for OVS, 128 MB for the VNF, and some to spare
 }
 
 resource "ovs_switch" "dut" {
@@ -94,19 +94,24 @@ resource "dpdk_testpmd" "vnf" {
   }
 }
 
-# The tester: one testpmd sends into one of the tester ports, another receives behind the other one.
-generator "testpmd" "tester" {
+# The tester: Plumb's own load generator, in this process. It shares its core with the network function, so its thread sleeps when it has nothing to do,
+# and runs at once when it has.
+generator "loadgen" "tester" {
   host        = host.dut
-  cores       = "${var.pmd_core},${var.tester_core}"
-  main_core   = var.pmd_core
+  cpus        = var.tester_core
   share_cores = true
-  memory      = [128]
-  ports       = [ovs_port.p["t0"].vhost_server_path, ovs_port.p["t1"].vhost_server_path]
+  realtime    = 1
+  port {
+    vhost_user = ovs_port.p["t0"].vhost_server_path
+  }
+  port {
+    vhost_user = ovs_port.p["t1"].vhost_server_path
+  }
 }
 
 # P2P: one pass through the switch.
 benchmark "p2p" {
-  generator = generator.testpmd.tester
+  generator = generator.loadgen.tester
   path      = [ovs_port.p["t1"], ovs_port.p["t0"]]
   warm_up   = "1s"
   repeat    = 3
@@ -126,7 +131,7 @@ benchmark "p2p" {
 
 # PVP: through the switch, the network function, and the switch again.
 benchmark "pvp" {
-  generator = generator.testpmd.tester
+  generator = generator.loadgen.tester
   path      = [ovs_port.p["t0"], ovs_port.p["v0"], dpdk_testpmd.vnf, ovs_port.p["v1"], ovs_port.p["t1"]]
   warm_up   = "1s"
   repeat    = 3

@@ -28,12 +28,11 @@ variable "vnf" {
 
 variable "tester" {
   type = object({
-    cores       = string
-    main_core   = number
-    memory      = optional(list(number), [128])
+    cpus        = string
     share_cores = optional(bool, false)
+    realtime    = optional(number, 0)
   })
-  description = "Where the traffic generator runs, likewise. Each of its two processes takes the memory."
+  description = "Where the traffic generator runs: its CPUs as a list, one thread each, whether others spin there too, and the threads' real-time priority."
 }
 
 variable "frame_sizes" {
@@ -90,16 +89,20 @@ resource "dpdk_testpmd" "vnf" {
   }
 }
 
-generator "testpmd" "tester" {
-  cores       = var.tester.cores
-  main_core   = var.tester.main_core
-  memory      = var.tester.memory
+generator "loadgen" "tester" {
+  cpus        = var.tester.cpus
   share_cores = var.tester.share_cores
-  ports       = [ovs_port.p["t0"].vhost_server_path, ovs_port.p["t1"].vhost_server_path]
+  realtime    = var.tester.realtime
+  port {
+    vhost_user = ovs_port.p["t0"].vhost_server_path
+  }
+  port {
+    vhost_user = ovs_port.p["t1"].vhost_server_path
+  }
 }
 
 benchmark "p2p" {
-  generator = generator.testpmd.tester
+  generator = generator.loadgen.tester
   path      = [ovs_port.p["t1"], ovs_port.p["t0"]]
   warm_up   = "1s"
   repeat    = var.repeat
@@ -112,7 +115,7 @@ benchmark "p2p" {
 }
 
 benchmark "pvp" {
-  generator = generator.testpmd.tester
+  generator = generator.loadgen.tester
   path      = [ovs_port.p["t0"], ovs_port.p["v0"], dpdk_testpmd.vnf, ovs_port.p["v1"], ovs_port.p["t1"]]
   warm_up   = "1s"
   repeat    = var.repeat
