@@ -104,7 +104,7 @@ func (w *work) approved(res *plan.Result, already bool, question string) bool {
 func (w *work) after(err error, p *plan.Plan) error {
 	if err == nil && !w.c.Bool("skip-bench") && w.s.HasBenchmarks() && len(p.Targets) == 0 {
 		doc, _ := json.MarshalIndent(view.RedactPlan(p), "", "  ")
-		err = w.bench(session.BenchArgs{Names: w.c.StringSlice("bench"), Plan: doc})
+		err = w.bench(session.BenchArgs{Names: w.c.StringSlice("bench"), Plan: doc, Fresh: w.c.Bool("fresh")})
 	}
 	if !w.c.Bool("destroy-after") || w.soft.Err() != nil {
 		return err

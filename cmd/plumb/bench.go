@@ -20,18 +20,22 @@ func benchCommand(e *env) *cli.Command {
 		Name:      "bench",
 		Usage:     "run the benchmarks of the applied testbed and write the reports",
 		ArgsUsage: "[BENCHMARK ...]",
-		Description: `Changes nothing about the testbed. Each run has a folder of its own, results/<run>/, with every trial, what was observed, the
-configuration, the host's facts, a manifest of checksums, and the reports.
+		Description: `Changes nothing about the testbed, but for reset benchmarks, which restart what they name and put it back. Each run has a folder of its
+own, results/<run>/, with every trial, what was observed, the configuration, the host's facts, a manifest of checksums, and the reports.
+
+Every trial is kept as it is made. A run that was killed or interrupted, or of which a benchmark ended with an error, is gone on with by the next
+plumb bench or plumb apply of the same benchmarks, as long as the testbed is the same: benchmarks that came to their end are kept, and so are the trials
+of the others while their arguments, path and generator are what they were. -fresh begins a new run instead.
 
 Exit status: 0 done, 1 error (a benchmark that could not be measured too), 2 a require does not hold, 130 interrupted.`,
-		Flags: append(append(varFlags(&vars), lockFlags()...), jsonFlag()),
+		Flags: append(append(varFlags(&vars), lockFlags()...), freshFlag(), jsonFlag()),
 		Action: func(_ context.Context, c *cli.Command) error {
 			w, err := e.begin(c, &vars, false, "bench")
 			if err != nil {
 				return err
 			}
 			defer w.end()
-			return w.bench(session.BenchArgs{Names: c.Args().Slice()})
+			return w.bench(session.BenchArgs{Names: c.Args().Slice(), Fresh: c.Bool("fresh")})
 		},
 	}
 }
@@ -66,11 +70,14 @@ func (w *work) bench(args session.BenchArgs) error {
 
 func (w *work) showRun(m *session.Measured) {
 	if w.p.events != nil {
-		w.p.events.Event("bench_summary", map[string]any{"run": m.Run.ID, "dir": m.Dir, "files": m.Files, "unmet": m.Run.Unmet(), "broken": m.Run.Broken()})
+		w.p.events.Event("bench_summary", map[string]any{"run": m.Run.ID, "dir": m.Dir, "files": m.Files, "resumed": m.Run.Resumed, "unmet": m.Run.Unmet(), "broken": m.Run.Broken()})
 		return
 	}
 	if len(m.Run.Benchmarks) == 0 {
 		return
+	}
+	if n := len(m.Run.Resumed); n > 0 {
+		w.p.text("\nRun %s was gone on with; -fresh begins a new one.\n", m.Run.ID)
 	}
 	w.p.text("\n%s", report.Table(m.Run, w.p.width))
 	w.p.env.requires(m.Run)

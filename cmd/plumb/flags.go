@@ -58,5 +58,10 @@ func viewFlags() []cli.Flag {
 func benchFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringSliceFlag{Name: "bench", Usage: "run only benchmark `NAME`; may be given several times"},
+		freshFlag(),
 	}
+}
+
+func freshFlag() cli.Flag {
+	return &cli.BoolFlag{Name: "fresh", Usage: "measure from the beginning instead of going on with a run that was interrupted"}
 }

@@ -86,7 +86,11 @@ func (e *env) listRuns(results string) error {
 			fmt.Fprintf(e.stdout, "%s  cannot be read: %s\n", r.ID, r.Problem)
 			continue
 		}
-		fmt.Fprintf(e.stdout, "%s  %s  %v\n", r.ID, r.Started.Format("2006-01-02 15:04:05"), r.Benchmarks)
+		note := ""
+		if r.Interrupted {
+			note = fmt.Sprintf("  interrupted, %d trials", r.Trials)
+		}
+		fmt.Fprintf(e.stdout, "%s  %s  %v%s\n", r.ID, r.Started.Format("2006-01-02 15:04:05"), r.Benchmarks, note)
 	}
 	return nil
 }
