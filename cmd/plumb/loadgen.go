@@ -84,7 +84,7 @@ func (e *env) loadgen(c *cli.Command) error {
 	if socket := c.String("worker"); socket != "" {
 		soft, _, stop := e.signal(io.Discard)
 		defer stop()
-		return worker.Listen(soft, socket, worker.Here("loadgen "+version))
+		return worker.Listen(soft, socket, worker.Here)
 	}
 	o, err := loadgenOptions(c)
 	if err != nil {

@@ -92,10 +92,9 @@ func (g *Generator) Open(ctx context.Context, req providers.OpenRequest) (provid
 
 // starter opens ports in this process when the host is this machine, and in a worker elsewhere.
 func starter(req providers.OpenRequest) func(context.Context, worker.Open) (worker.Tester, error) {
-	describe := "loadgen " + version
 	if providers.ThisMachine(req.Host.Conn()) {
 		return func(ctx context.Context, o worker.Open) (worker.Tester, error) {
-			return worker.Local(ctx, o, worker.Here(describe))
+			return worker.Local(ctx, o, worker.Here)
 		}
 	}
 	return func(ctx context.Context, o worker.Open) (worker.Tester, error) {

@@ -16,27 +16,27 @@ import (
 // fcs is what a frame on a virtual port has less than the size that users give.
 const fcs = 4
 
-// Here opens real ports and an engine in this process. describe is for the manifest: "loadgen 0.1.0".
-func Here(describe string) Opener {
-	return func(ctx context.Context, o Open) (Engine, Ready, error) {
-		ports, err := OpenPorts(ctx, o.Ports)
-		if err != nil {
-			return nil, Ready{}, err
-		}
-		e, err := engine.New(o.Engine, ports)
-		if err != nil {
-			return nil, Ready{}, errors.Join(err, closeAll(ports))
-		}
-		if err := e.Ready(ctx); err != nil {
-			return nil, Ready{}, errors.Join(err, e.Close())
-		}
-		r := Ready{Describe: describe}
-		for i, p := range ports {
-			r.Ports = append(r.Ports, Info(o.Ports[i], p))
-		}
-		return e, r, nil
+// Here opens real ports and an engine in this process, and waits until the other sides of the ports take frames.
+func Here(ctx context.Context, o Open) (Engine, Ready, error) {
+	ports, err := OpenPorts(ctx, o.Ports)
+	if err != nil {
+		return nil, Ready{}, err
 	}
+	e, err := engine.New(o.Engine, ports)
+	if err != nil {
+		return nil, Ready{}, errors.Join(err, closeAll(ports))
+	}
+	if err := e.Ready(ctx); err != nil {
+		return nil, Ready{}, errors.Join(err, e.Close())
+	}
+	var r Ready
+	for i, p := range ports {
+		r.Ports = append(r.Ports, Info(o.Ports[i], p))
+	}
+	return e, r, nil
 }
+
+var _ Opener = Here
 
 // Info is what there is to know of a port that was opened as s says.
 func Info(s PortSpec, p port.Port) PortInfo {

@@ -129,7 +129,7 @@ func TestRealWorker(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close(context.WithoutCancel(t.Context()))
-	if r := c.Ready(); !strings.HasPrefix(r.Describe, "loadgen ") || len(r.Ports) != 2 || !strings.Contains(r.Ports[0].Kind, "AF_PACKET") || r.Ports[0].MaxFrame < 1514 {
+	if r := c.Ready(); len(r.Ports) != 2 || !strings.Contains(r.Ports[0].Kind, "AF_PACKET") || r.Ports[0].MaxFrame < 1514 {
 		t.Errorf("%+v", r)
 	}
 	for range 2 {

@@ -61,7 +61,7 @@ func (f *fakeEngine) closed() int {
 }
 
 func (f *fakeEngine) open(_ context.Context, o Open) (Engine, Ready, error) {
-	r := Ready{Describe: "fake 1"}
+	r := Ready{}
 	for _, p := range o.Ports {
 		if p.Interface == "missing" {
 			return nil, Ready{}, errors.New("there is no interface missing")
@@ -105,7 +105,7 @@ func TestTrialsOverTheWire(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Ready{Describe: "fake 1", Ports: []PortInfo{{Name: "a", MAC: "02:00:00:00:00:01", Queues: 1, MaxFrame: 1514}, {Name: "b", MAC: "02:00:00:00:00:01", Queues: 1, MaxFrame: 1514}}}
+	want := Ready{Ports: []PortInfo{{Name: "a", MAC: "02:00:00:00:00:01", Queues: 1, MaxFrame: 1514}, {Name: "b", MAC: "02:00:00:00:00:01", Queues: 1, MaxFrame: 1514}}}
 	if d := cmp.Diff(want, c.Ready()); d != "" {
 		t.Error(d)
 	}

@@ -27,7 +27,7 @@ func every() []message {
 			},
 			Engine: engine.Config{CPUs: []int{1, 3}, Realtime: 1, Idle: 50 * time.Microsecond, Window: 800, CatchUp: 256, Sample: 1024},
 		}},
-		{Ready: &Ready{Describe: "loadgen 1", Ports: []PortInfo{{Name: "veth0", MAC: "02:00:00:00:00:01", Queues: 1, MaxFrame: 1514}}}},
+		{Ready: &Ready{Ports: []PortInfo{{Name: "veth0", MAC: "02:00:00:00:00:01", Queues: 1, MaxFrame: 1514}}}},
 		{Run: &run{
 			Request: engine.Request{
 				Streams: []engine.Stream{{From: 0, To: 1, Traffic: providers.Traffic{FrameSize: 64, Sizes: []int{64, 1518}, Flows: 1000, Headers: "udp", Vary: "port", Order: "random",

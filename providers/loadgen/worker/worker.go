@@ -49,8 +49,7 @@ func (o Open) Check() error {
 
 // Ready says what was opened: one entry for each port, in their order.
 type Ready struct {
-	Describe string     `json:"describe"` // "loadgen 0.1.0"
-	Ports    []PortInfo `json:"ports"`
+	Ports []PortInfo `json:"ports"`
 }
 
 // PortInfo is what there is to know of an open port.

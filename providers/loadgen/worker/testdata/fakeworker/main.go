@@ -28,7 +28,7 @@ func (silent) Run(ctx context.Context, r engine.Request, _ func(context.Context)
 func (silent) Close() error { return nil }
 
 func open(_ context.Context, o worker.Open) (worker.Engine, worker.Ready, error) {
-	ready := worker.Ready{Describe: "fake"}
+	ready := worker.Ready{}
 	for _, p := range o.Ports {
 		if p.Interface == "missing" {
 			return nil, ready, fmt.Errorf("there is no interface %s", p.Interface)
