@@ -118,19 +118,24 @@ func (q *txQueue) reclaim() {
 		return
 	}
 	for ; err == nil && fresh > 0; fresh-- {
-		entry, id := int(r.taken&r.mask), 0
-		if id, err = r.peek(); err != nil {
-			break
-		}
-		r.with[id] = false
-		r.taken++
-		if q.slots[entry].ID != id {
-			q.place(entry, id)
-			r.entries[entry] = uint16(id)
+		var id int
+		if id, err = r.peek(); err == nil {
+			q.free(id)
 		}
 	}
 	if err != nil {
 		q.session.fail(err)
+	}
+}
+
+// free lets buffer id, which came back, be the next free one.
+func (q *txQueue) free(id int) {
+	r, entry := q.ring, int(q.ring.taken&q.ring.mask)
+	r.with[id] = false
+	r.taken++
+	if q.slots[entry].ID != id {
+		q.place(entry, id)
+		r.entries[entry] = uint16(id)
 	}
 }
 
