@@ -7,10 +7,10 @@ VERSION := 0.1.0+$(shell git describe --tags --always --dirty=.dirty 2>/dev/null
 BIN     := bin/plumb
 
 .DEFAULT_GOAL := help
-.PHONY: help build setup demo test test-race test-unit lint fmt bench fuzz-short docs clean
+.PHONY: help build setup demo test test-race test-unit lint fmt bench bench-loadgen fuzz-short docs clean
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## build bin/plumb (static, no cgo)
 	go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o $(BIN) ./cmd/plumb
@@ -39,6 +39,9 @@ fmt: ## format Go and HCL files
 
 bench: ## Go benchmarks: plan, no-op plan, apply, destroy of 4,000 resources, and the parsers
 	go test -run '^$$' -bench . -benchmem ./...
+
+bench-loadgen: setup build ## loadgen against dpdk-testpmd on one OVS port and core, in pairs (root)
+	.ci/bench-loadgen $(BIN)
 
 fuzz-short: ## every fuzz target for 10 seconds
 	.ci/fuzz 10s
