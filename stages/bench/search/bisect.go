@@ -41,8 +41,10 @@ func (t tally) bounds() (lo, hi float64) {
 // begins at greatest. near says whether bounds are near enough.
 func bisect(lo, hi, least, greatest float64, near func(lo, hi float64) bool) (float64, bool) {
 	switch {
+	case hi == 0 && lo == greatest:
+		return 0, false
 	case hi == 0:
-		return greatest, lo < greatest
+		return greatest, true
 	case hi <= least:
 		return 0, false
 	case lo == 0 && (near(least, hi) || hi-least < 2):

@@ -231,17 +231,18 @@ func chain(g Goal, unit float64) []target {
 	return append(out, target{g, units})
 }
 
-// unit divides the width of every goal into whole parts, nearly: at most 1 % of a width is given away, and never a bit more than the width is used.
+// unit divides the width of every goal into whole parts, nearly: half a per cent is given away, so that rounding to whole frames does not make a step wider than the width, and
+// of widths that do not divide one another at most 2 %.
 func unit(goals []Goal) float64 {
 	least := math.Inf(1)
 	for _, g := range goals {
 		least = math.Min(least, -math.Log1p(-g.Width))
 	}
 	for parts := 1.0; ; parts++ {
-		u, good := least/parts*0.9999, true
+		u, good := least/parts*0.995, true
 		for _, g := range goals {
 			w := -math.Log1p(-g.Width)
-			good = good && math.Floor(w/u)*u >= 0.99*w
+			good = good && math.Floor(w/u)*u >= 0.98*w
 		}
 		if good {
 			return u
