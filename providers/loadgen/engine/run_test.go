@@ -161,41 +161,59 @@ func TestRunRefuses(t *testing.T) {
 	}
 }
 
+// turning gives a function that sends and receives at least so many frames on ports in memory, in one thread's turns.
+func turning(tb testing.TB, traffic providers.Traffic, load float64) func(frames uint64) {
+	x, y := porttest.Pair(porttest.Options{})
+	e := &Engine{config: Config{CPUs: []int{0}, CatchUp: 1 << 30}, ports: []port.Port{x, y}, clock: newClock()}
+	tr, err := e.prepare(Request{Streams: []Stream{{From: 0, To: 1, Traffic: traffic}}, Load: load, Duration: time.Hour})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	w := tr.threads[0]
+	w.arrive()
+	w.start = e.clock()
+	turn := func(frames uint64) {
+		for end := tr.senders[0].sent + frames; tr.senders[0].sent < end; {
+			if _, err := w.turn(e.clock()); err != nil {
+				tb.Fatal(err)
+			}
+		}
+	}
+	turn(4096) // buffers are written whole once
+	return turn
+}
+
+var turns = []struct {
+	name    string
+	traffic providers.Traffic
+	load    float64
+}{
+	{"64", plainTraffic, 0},
+	{"64 paced", plainTraffic, 1e9},
+	{"1518", providers.Traffic{FrameSize: 1518, Flows: 1, Headers: "udp"}, 0},
+	{"64 of 1000 flows", providers.Traffic{FrameSize: 64, Flows: 1000, Headers: "udp"}, 0},
+	{"imix", providers.Traffic{FrameSize: 362, Sizes: []int{64, 64, 64, 64, 64, 64, 64, 594, 594, 594, 594, 1518}, Flows: 10, Headers: "ipv4"}, 0},
+}
+
 // BenchmarkTurn is the hot loop for one frame that goes out and comes back: building, pacing, parsing, accounting, with the clock read as in a trial.
 func BenchmarkTurn(b *testing.B) {
-	for _, c := range []struct {
-		name    string
-		traffic providers.Traffic
-		load    float64
-	}{
-		{"64", plainTraffic, 0},
-		{"64 paced", plainTraffic, 1e9},
-		{"1518", providers.Traffic{FrameSize: 1518, Flows: 1, Headers: "udp"}, 0},
-		{"64 of 1000 flows", providers.Traffic{FrameSize: 64, Flows: 1000, Headers: "udp"}, 0},
-		{"imix", providers.Traffic{FrameSize: 362, Sizes: []int{64, 64, 64, 64, 64, 64, 64, 594, 594, 594, 594, 1518}, Flows: 10, Headers: "ipv4"}, 0},
-	} {
+	for _, c := range turns {
 		b.Run(c.name, func(b *testing.B) {
-			x, y := porttest.Pair(porttest.Options{})
-			e := &Engine{config: Config{CPUs: []int{0}, CatchUp: 1 << 30}, ports: []port.Port{x, y}, clock: newClock()}
-			tr, err := e.prepare(Request{Streams: []Stream{{From: 0, To: 1, Traffic: c.traffic}}, Load: c.load, Duration: time.Hour})
-			if err != nil {
-				b.Fatal(err)
-			}
-			w := tr.threads[0]
-			w.arrive()
-			w.start = e.clock()
-			turn := func(frames uint64) {
-				for end := tr.senders[0].sent + frames; tr.senders[0].sent < end; {
-					if _, err := w.turn(e.clock()); err != nil {
-						b.Fatal(err)
-					}
-				}
-			}
-			turn(4096) // buffers are written whole once
+			turn := turning(b, c.traffic, c.load)
 			b.ReportAllocs()
 			b.ResetTimer()
 			turn(uint64(b.N))
 		})
+	}
+}
+
+// Nothing is allocated for a frame: what the garbage collector does not have to look at cannot stop a thread.
+func TestTurnDoesNotAllocate(t *testing.T) {
+	for _, c := range turns {
+		turn := turning(t, c.traffic, c.load)
+		if n := testing.AllocsPerRun(20, func() { turn(1000) }); n != 0 {
+			t.Errorf("%s: %g allocations for 1000 frames", c.name, n)
+		}
 	}
 }
 

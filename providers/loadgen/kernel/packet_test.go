@@ -114,10 +114,10 @@ func TestPacketVLANTagGoesBack(t *testing.T) {
 	}
 }
 
-func BenchmarkPacketTx(b *testing.B) {
+// packetTxRound sends 32 frames, which the kernel takes at once.
+func packetTxRound(tb testing.TB) func() {
 	q := newPacketTx(-1, make([]byte, 1024*2048), 2048)
-	b.ReportAllocs()
-	for b.Loop() {
+	return func() {
 		slots := q.Reserve(32)
 		for i := range slots {
 			slots[i].Len = 60
@@ -127,23 +127,26 @@ func BenchmarkPacketTx(b *testing.B) {
 			q.header(uint32(slots[i].ID)).Status = unix.TP_STATUS_AVAILABLE
 		}
 		if err := q.Flush(); err != nil || q.Pending() != 0 {
-			b.Fatal(err, q.Pending())
+			tb.Fatal(err, q.Pending())
 		}
 	}
 }
 
-func BenchmarkPacketRx(b *testing.B) {
+// packetRxRound receives 32 frames.
+func packetRxRound(tb testing.TB) func() {
 	q := newPacketRx(make([]byte, 1024*2048), 2048)
 	frame, next := make([]byte, 60), uint32(0)
-	b.ReportAllocs()
-	for b.Loop() {
+	return func() {
 		for range 32 {
 			q.arrive(next, frame, unix.Tpacket2Hdr{})
 			next++
 		}
 		if len(q.Receive(64)) != 32 {
-			b.Fatal("frames are lost")
+			tb.Fatal("frames are lost")
 		}
 		q.Release()
 	}
 }
+
+func BenchmarkPacketTx(b *testing.B) { turns(b, packetTxRound(b)) }
+func BenchmarkPacketRx(b *testing.B) { turns(b, packetRxRound(b)) }
