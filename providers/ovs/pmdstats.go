@@ -6,21 +6,41 @@ import (
 	"strings"
 )
 
-// pmdStats is what one PMD thread counted. Hits and misses are of datapath passes.
+// pmdStats is what one PMD thread counted since it was started or its statistics were cleared. Hits and misses are of datapath passes, and
+// exclude one another (lib/dpif-netdev-perf.h).
 type pmdStats struct {
-	core              int
-	packets           uint64
-	idle, busy        uint64 // cycles
-	passes            uint64
-	phwol, mfex       uint64 // hits of partial hardware offload, of the optimised miniflow extract
-	simple, emc, smc  uint64
-	megaflow          uint64
-	upcalls, lost     uint64 // misses whose upcall succeeded, failed
-	sleepMicroseconds uint64
+	core            int
+	packets, passes uint64 // passes: with recirculations
+	idle, busy      uint64 // cycles
+	phwol, mfex     uint64 // hits of partial hardware offload, of the optimised miniflow extract
+	simple, emc     uint64
+	smc, megaflow   uint64
+	upcalls, lost   uint64  // misses whose upcall succeeded, failed
+	lookups         float64 // subtables looked at for all megaflow hits; exact to 0.005 a hit
+	perf            pmdPerf
 }
 
 func pmdHead() *regexp.Regexp {
 	return regexp.MustCompile(`^pmd thread numa_id (\d+) core_id\s+(\d+):`)
+}
+
+// counter is where a line of pmd-stats-show or pmd-perf-show goes; nil: it is not a counter of both.
+func (p *pmdStats) counter(key string) *uint64 {
+	switch strings.ToLower(key) {
+	case "phwol hits":
+		return &p.phwol
+	case "mfex opt hits":
+		return &p.mfex
+	case "simple match hits":
+		return &p.simple
+	case "emc hits":
+		return &p.emc
+	case "smc hits":
+		return &p.smc
+	case "megaflow hits":
+		return &p.megaflow
+	}
+	return nil
 }
 
 // parsePMDStats reads dpif-netdev/pmd-stats-show (OVS up to 3.7), by core.
@@ -34,19 +54,16 @@ func parsePMDStats(out string) map[int]pmdStats {
 			pmds[core] = pmdStats{core: core}
 			continue
 		}
-		if !strings.HasPrefix(line, " ") {
+		if !strings.HasPrefix(line, " ") && !strings.HasPrefix(line, "\t") { // tabs before OVS 2.10
 			core = -1 // "main thread:"
 			continue
 		}
 		key, val, ok := strings.Cut(strings.TrimSpace(line), ":")
-		if core < 0 || !ok {
+		n, found := leadingNumber(val)
+		if core < 0 || !ok || !found {
 			continue
 		}
 		p := pmds[core]
-		n, found := leadingNumber(val)
-		if !found {
-			continue
-		}
 		switch key {
 		case "packets received":
 			p.packets = n
@@ -57,97 +74,17 @@ func parsePMDStats(out string) map[int]pmdStats {
 			p.idle = n
 		case "processing cycles":
 			p.busy = n
-		case "phwol hits":
-			p.phwol = n
-		case "mfex opt hits":
-			p.mfex = n
-		case "simple match hits":
-			p.simple = n
-		case "emc hits":
-			p.emc = n
-		case "smc hits":
-			p.smc = n
-		case "megaflow hits":
-			p.megaflow = n
+		case "avg. subtable lookups per megaflow hit": // follows the hits
+			p.lookups = decimal(val) * float64(p.megaflow)
 		case "miss with success upcall":
 			p.upcalls = n
 		case "miss with failed upcall":
 			p.lost = n
-		}
-		pmds[core] = p
-	}
-	return pmds
-}
-
-// parsePMDPerf reads dpif-netdev/pmd-perf-show, by core. It has cycles as a sum with shares, so idle and busy are exact to 0.1 %.
-func parsePMDPerf(out string) map[int]pmdStats {
-	share := regexp.MustCompile(`\(\s*([0-9.]+)\s*% of used cycles\)`)
-	pmds := map[int]pmdStats{}
-	head := pmdHead()
-	core := -1
-	var used uint64
-	for line := range strings.Lines(out) {
-		line = strings.TrimSpace(line)
-		if m := head.FindStringSubmatch(line); m != nil {
-			core, _ = strconv.Atoi(m[2])
-			pmds[core] = pmdStats{core: core}
-			used = 0
-			continue
-		}
-		if strings.HasPrefix(line, "Histograms") {
-			core = -1
-		}
-		key, val, ok := strings.Cut(line, ":")
-		if core < 0 || !ok {
-			continue
-		}
-		n, found := leadingNumber(val)
-		if !found {
-			continue
-		}
-		p := pmds[core]
-		part := func() uint64 {
-			if m := share.FindStringSubmatch(val); m != nil {
-				if f, err := strconv.ParseFloat(m[1], 64); err == nil {
-					return uint64(float64(used) * min(f, 100) / 100)
-				}
+		default:
+			if into := p.counter(key); into != nil {
+				*into = n
 			}
-			return 0
 		}
-		switch strings.TrimPrefix(key, "- ") {
-		case "Used TSC cycles":
-			used = n
-		case "idle iterations":
-			p.idle = part()
-		case "busy iterations":
-			p.busy = part()
-		case "Sleep time (us)":
-			p.sleepMicroseconds = n
-		case "Rx packets":
-			p.packets = n
-		case "Datapath passes":
-			p.passes = n
-		case "PHWOL hits":
-			p.phwol = n
-		case "MFEX Opt hits":
-			p.mfex = n
-		case "Simple Match hits":
-			p.simple = n
-		case "EMC hits":
-			p.emc = n
-		case "SMC hits":
-			p.smc = n
-		case "Megaflow hits":
-			p.megaflow = n
-		case "Upcalls":
-			p.upcalls = n
-		case "Lost upcalls":
-			p.lost = n
-		}
-		pmds[core] = p
-	}
-	for core, p := range pmds { // perf-show counts lost upcalls among the upcalls
-		p.upcalls -= min(p.lost, p.upcalls)
 		pmds[core] = p
 	}
 	return pmds
@@ -163,131 +100,37 @@ func leadingNumber(s string) (uint64, bool) {
 	return n, err == nil
 }
 
+// decimal is the number that a text begins with, such as 1.25; 0 for none.
+func decimal(s string) float64 {
+	s = strings.TrimSpace(s)
+	if end := strings.IndexFunc(s, func(r rune) bool { return (r < '0' || r > '9') && r != '.' }); end >= 0 {
+		s = s[:end]
+	}
+	f, err := strconv.ParseFloat(s, 64)
+	if err != nil {
+		return 0
+	}
+	return f
+}
+
 // since is the difference of two readings; a counter that went back (cleared by others) counts from zero.
 func (p pmdStats) since(before pmdStats) pmdStats {
-	diff := func(a, b uint64) uint64 {
-		if a < b {
-			return a
-		}
-		return a - b
+	lookups := p.lookups
+	if p.megaflow >= before.megaflow {
+		lookups = max(0, lookups-before.lookups)
 	}
 	return pmdStats{
 		core: p.core, packets: diff(p.packets, before.packets), idle: diff(p.idle, before.idle), busy: diff(p.busy, before.busy),
 		passes: diff(p.passes, before.passes), phwol: diff(p.phwol, before.phwol), mfex: diff(p.mfex, before.mfex),
 		simple: diff(p.simple, before.simple), emc: diff(p.emc, before.emc), smc: diff(p.smc, before.smc),
 		megaflow: diff(p.megaflow, before.megaflow), upcalls: diff(p.upcalls, before.upcalls), lost: diff(p.lost, before.lost),
-		sleepMicroseconds: diff(p.sleepMicroseconds, before.sleepMicroseconds),
+		lookups: lookups, perf: p.perf.since(before.perf),
 	}
 }
 
-// rxqShare is one receive queue and the share of its PMD thread's time that it takes.
-type rxqShare struct {
-	core, queue     int
-	port            string
-	enabled         bool
-	usage, overhead float64 // percent; -1: not available. overhead is the thread's, outside of queues
-	isolated        bool
-}
-
-// parseRxqs reads dpif-netdev/pmd-rxq-show.
-func parseRxqs(out string) []rxqShare {
-	queue := regexp.MustCompile(`^port:\s+(\S+)\s+queue-id:\s+(\d+)\s+\((\w+)\)\s+pmd usage:\s+(\d+|NOT AVAIL)`)
-	var list []rxqShare
-	head := pmdHead()
-	core, isolated, first := -1, false, 0
-	for line := range strings.Lines(out) {
-		line = strings.TrimSpace(line)
-		if m := head.FindStringSubmatch(line); m != nil {
-			core, _ = strconv.Atoi(m[2])
-			isolated, first = false, len(list)
-			continue
-		}
-		if core < 0 {
-			continue
-		}
-		if v, ok := strings.CutPrefix(line, "isolated :"); ok {
-			isolated = strings.TrimSpace(v) == "true"
-		} else if v, ok := strings.CutPrefix(line, "overhead:"); ok {
-			for i := range list[first:] {
-				list[first+i].overhead = percent(v)
-			}
-		} else if m := queue.FindStringSubmatch(line); m != nil {
-			q, err := strconv.Atoi(m[2])
-			if err != nil {
-				continue
-			}
-			list = append(list, rxqShare{core: core, queue: q, port: m[1], enabled: m[3] == "enabled", usage: percent(m[4]), overhead: -1, isolated: isolated})
-		}
+func diff(a, b uint64) uint64 {
+	if a < b {
+		return a
 	}
-	return list
-}
-
-func percent(s string) float64 {
-	n, ok := leadingNumber(s)
-	if !ok {
-		return -1
-	}
-	return float64(n)
-}
-
-// parseCoverage reads coverage/show: totals by event.
-func parseCoverage(out string) map[string]uint64 {
-	totals := map[string]uint64{}
-	for line := range strings.Lines(out) {
-		name, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
-		if i := strings.LastIndex(rest, "total: "); i >= 0 {
-			if n, ok := leadingNumber(rest[i+len("total: "):]); ok {
-				totals[name] = n
-			}
-		}
-	}
-	return totals
-}
-
-// datapathPort is one port of dpctl/show -s.
-type datapathPort struct {
-	rx, tx, rxDropped, txDropped, rxErrors, txErrors uint64
-}
-
-// parseDatapath reads dpctl/show -s: ports by name. What is ? or could not be read is zero.
-func parseDatapath(out string) map[string]datapathPort {
-	head := regexp.MustCompile(`(?:^|\s)port \d+: (\S+)`)
-	counter := regexp.MustCompile(`(packets|errors|dropped):(\d+)`)
-	ports := map[string]datapathPort{}
-	name := ""
-	for line := range strings.Lines(out) {
-		if m := head.FindStringSubmatch(line); m != nil {
-			name = m[1]
-			ports[name] = datapathPort{}
-			continue
-		}
-		line = strings.TrimSpace(line)
-		rx := strings.HasPrefix(line, "RX packets")
-		if name == "" || !rx && !strings.HasPrefix(line, "TX packets") {
-			continue
-		}
-		p := ports[name]
-		for _, m := range counter.FindAllStringSubmatch(line, -1) {
-			n, err := strconv.ParseUint(m[2], 10, 64)
-			if err != nil {
-				continue
-			}
-			switch into := map[bool]string{true: "rx ", false: "tx "}[rx] + m[1]; into {
-			case "rx packets":
-				p.rx = n
-			case "rx errors":
-				p.rxErrors = n
-			case "rx dropped":
-				p.rxDropped = n
-			case "tx packets":
-				p.tx = n
-			case "tx errors":
-				p.txErrors = n
-			case "tx dropped":
-				p.txDropped = n
-			}
-		}
-		ports[name] = p
-	}
-	return ports
+	return a - b
 }

@@ -24,56 +24,7 @@ func readFile(t testing.TB, name string) string {
 	return string(b)
 }
 
-// TestObservations compares what the parsers make of real output with golden text.
-func TestObservations(t *testing.T) {
-	perf := parsePMDPerf(readFile(t, "pmd-perf-show.txt"))
-	for name, r := range map[string]reading{
-		"stats.golden": {pmds: parsePMDStats(readFile(t, "pmd-stats-show.txt")), rxqs: parseRxqs(readFile(t, "pmd-rxq-show5.txt")),
-			ports: parseDatapath(readFile(t, "dpctl-show.txt")), coverage: parseCoverage(readFile(t, "coverage.txt"))},
-		"perf.golden": {pmds: perf},
-	} {
-		got, err := json.MarshalIndent(observations("dut", reading{}, r), "", " ")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if *update {
-			if err := os.WriteFile(filepath.Join("testdata", name), append(got, '\n'), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if diff := cmp.Diff(readFile(t, name), string(got)+"\n"); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
-	}
-	if got := parsePMDPerf(readFile(t, "pmd-perf-show-metrics.txt"))[1]; got.packets != 37845568 || got.idle != 0 || got.busy != 7553334127 {
-		t.Errorf("with histograms: %+v", got)
-	}
-}
-
 var update = flag.Bool("update", false, "write the golden files")
-
-func TestSince(t *testing.T) {
-	got := pmdStats{packets: 10, busy: 5}.since(pmdStats{packets: 4, busy: 9})
-	if got.packets != 6 || got.busy != 5 {
-		t.Errorf("%+v", got)
-	}
-}
-
-func TestParseRxqs(t *testing.T) {
-	out := `Displaying last 60 seconds pmd usage %
-pmd thread numa_id 0 core_id 1:
-  isolated : true
-  port: n0                queue-id:  0 (enabled)   pmd usage: 37 %
-  port: v0                queue-id:  1 (disabled)  pmd usage:  0 %
-  overhead:  3 %
-pmd thread numa_id 0 core_id 2:
-  isolated : false
-`
-	want := []rxqShare{{core: 1, port: "n0", enabled: true, usage: 37, overhead: 3, isolated: true}, {core: 1, queue: 1, port: "v0", overhead: 3, isolated: true}}
-	if diff := cmp.Diff(want, parseRxqs(out), cmp.AllowUnexported(rxqShare{})); diff != "" {
-		t.Error(diff)
-	}
-}
 
 func TestParsePorts(t *testing.T) {
 	ports := parsePorts(readFile(t, "dump-ports.txt"))
@@ -315,24 +266,4 @@ func TestMapChange(t *testing.T) {
 	if string(got) != want {
 		t.Errorf("%s", got)
 	}
-}
-
-// FuzzParsers holds that no output makes a parser fail badly.
-func FuzzParsers(f *testing.F) {
-	for _, name := range []string{"pmd-stats-show.txt", "pmd-perf-show.txt", "pmd-rxq-show5.txt", "coverage.txt", "dpctl-show.txt", "dump-ports.txt", "eal-failure.log"} {
-		f.Add(readFile(f, name))
-	}
-	f.Fuzz(func(t *testing.T, out string) {
-		r := reading{pmds: parsePMDStats(out), rxqs: parseRxqs(out), ports: parseDatapath(out), coverage: parseCoverage(out)}
-		observations("h", reading{}, r)
-		observations("h", r, reading{pmds: parsePMDPerf(out)})
-		for _, p := range parsePorts(out) {
-			p.counters()
-		}
-		if n := len(pickLog(out, 3)); n > 3 {
-			t.Errorf("%d lines", n)
-		}
-		parseAlternatives(out)
-		parseVersion(out)
-	})
 }
