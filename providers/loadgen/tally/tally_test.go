@@ -76,8 +76,11 @@ func TestCounts(t *testing.T) {
 		{"loss of more than the window", 128, 2000, join(span(0, 70), span(1507, 1999)), Result{Received: 564, Lost: 1436, LastLoss: loss(1507)}},
 		{"loss of more than the window, then filled from above", 128, 2000, join(span(0, 70), span(1507, 1510), []uint64{1408, 1409}, span(1511, 1999)),
 			Result{Received: 566, Lost: 1434, Reordered: 2, LastLoss: loss(1507)}},
+		{"loss of more than the window, its part in the window filled", 128, 2000, join(span(0, 70), []uint64{1507}, span(1408, 1506), span(1508, 1999)),
+			Result{Received: 663, Lost: 1337, Reordered: 99, LastLoss: loss(1408)}},
 		{"filled just in time", 128, 1000, join(span(0, 63), span(65, 191), []uint64{64}, span(192, 999)), Result{Received: 1000, Reordered: 1}},
 		{"too late", 128, 1000, join(span(0, 62), span(64, 192), []uint64{63}, span(193, 999)), Result{Received: 999, Lost: 1, Late: 1, LastLoss: loss(64)}},
+		{"too late by one frame", 128, 1000, join(span(0, 126), span(128, 192), []uint64{127}, span(193, 999)), Result{Received: 999, Lost: 1, Late: 1, LastLoss: loss(128)}},
 		{"a duplicate, too late", 128, 1000, join(span(0, 500), []uint64{3}, span(501, 999)), Result{Received: 1000, Late: 1}},
 		{"the frame behind the last loss comes after the window has left the loss", 128, 1000, join(span(0, 126), span(129, 255), []uint64{128}, span(256, 999)),
 			Result{Received: 999, Lost: 1, Reordered: 1, LastLoss: loss(128)}},
@@ -215,6 +218,7 @@ func TestOutage(t *testing.T) {
 		{"all in one look", [][]uint64{{2000, 2000}}, nil, nil},
 		{"the longest of three", [][]uint64{{2000, 2010, 2510, 2600}}, ns(500), ns(1010)},
 		{"a clock that goes back", [][]uint64{{2000, 2010, 1500, 2020}}, ns(10), ns(1000)},
+		{"a clock that goes back a little", [][]uint64{{2000, 2010, 2005, 2030}}, ns(20), ns(1010)},
 		{"a clock before the first frame was sent", [][]uint64{{500, 800}}, ns(300), ns(0)},
 		{"two queues that fill each other's gaps", [][]uint64{{2000, 3000, 3010}, {2500, 2510, 3100}}, ns(500), ns(1000)},
 		{"two queues, both silent for a while", [][]uint64{{2000, 2100, 4000}, {2050, 2200, 3500}}, ns(1300), ns(1200)},
@@ -241,6 +245,28 @@ func TestOutage(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// Each queue has more than 32 gaps that are longer than the outage, and frames of the other in the middle of each.
+func TestOutageThatWasNotKept(t *testing.T) {
+	a, b := New(128), New(128)
+	now := uint64(1000)
+	for n := range uint64(40) {
+		a.Record(4*n, sentAt(4*n), now, false)
+		b.Record(4*n+1, sentAt(4*n+1), now+500, false)
+		now += 1000
+	}
+	for n := range uint64(2) {
+		a.Record(160+n, sentAt(160+n), now+n*600, false)
+		b.Record(162+n, sentAt(162+n), now+n*600, false)
+	}
+	got, err := Sum(sent(1000), a, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Outage != nil || got.OutageAt != nil {
+		t.Errorf("outage %v at %v, though one of 600 ns was not kept", got.Outage, got.OutageAt)
 	}
 }
 
