@@ -142,9 +142,6 @@ func (v view) between(t target, lo, hi, guessLo, guessHi float64) float64 {
 	if up := v.up(t, lo, guessHi); lo >= guessHi && up < far {
 		return up
 	}
-	if down := v.down(t, hi, guessLo); hi <= guessLo && down > far {
-		return down
-	}
 	return v.split(t, lo, hi)
 }
 
