@@ -20,6 +20,7 @@ type packetSocket struct {
 	fd      int
 	rings   []byte
 	rxq     packetRx
+	_       [64]byte // another thread may send
 	txq     packetTx
 	dropped uint64
 }

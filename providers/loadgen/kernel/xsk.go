@@ -52,6 +52,7 @@ type xsk struct {
 	umem   []byte
 	rings  [][]byte
 	rxq    xskRx
+	_      [64]byte // another thread may send
 	txq    xskTx
 }
 
