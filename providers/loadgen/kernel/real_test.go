@@ -31,8 +31,8 @@ func TestRealEveryFrameArrives(t *testing.T) {
 				if !strings.HasPrefix(to.Describe(), way.says) {
 					t.Errorf("describes itself as %q", to.Describe())
 				}
-				transfer(t, from, to, 3000, func(seq int) int { return 60 + seq*37%(size.longest-60+1) })
-				transfer(t, to, from, 1000, func(int) int { return size.longest })
+				transfer(t, from, to, 2000, func(seq int) int { return 60 + seq*37%(size.longest-60+1) })
+				transfer(t, to, from, 500, func(int) int { return size.longest })
 				from.Close()
 				to.Close()
 				untouched(t, a)
@@ -47,7 +47,7 @@ func TestRealTwoQueues(t *testing.T) {
 	for _, mode := range []string{AFXDP, AFPacket} {
 		t.Run(mode, func(t *testing.T) {
 			a, b := pair(t, 1500, 2)
-			transfer(t, opened(t, a, Config{Mode: mode, Queues: 2}), opened(t, b, Config{Mode: mode, Queues: 2}), 3000, func(seq int) int { return 60 + seq%1000 })
+			transfer(t, opened(t, a, Config{Mode: mode, Queues: 2}), opened(t, b, Config{Mode: mode, Queues: 2}), 2000, func(seq int) int { return 60 + seq%1000 })
 		})
 	}
 }
@@ -57,7 +57,7 @@ func TestRealThroughBridge(t *testing.T) {
 	for name, way := range ways {
 		t.Run(name, func(t *testing.T) {
 			a, b := bridged(t, 9000)
-			transfer(t, opened(t, a, way.cfg), opened(t, b, way.cfg), 3000, func(seq int) int { return 60 + seq*37%8900 })
+			transfer(t, opened(t, a, way.cfg), opened(t, b, way.cfg), 1000, func(seq int) int { return 60 + seq*37%8900 })
 		})
 	}
 }
@@ -85,7 +85,7 @@ func TestRealTap(t *testing.T) {
 			run(t, tap.netns, "ip", "link", "set", tap.name, "up")
 			p := opened(t, tap, Config{Mode: mode})
 			tx, rx, buf := p.Tx(0), p.Rx(0), make([]byte, 2048)
-			for seq := range uint32(500) {
+			for seq := range uint32(200) {
 				slots := tx.Reserve(1)
 				slots[0].Len = 60 + int(seq)
 				write(slots[0].Buf[:slots[0].Len], seq)
@@ -135,8 +135,8 @@ func TestRealGenericXDP(t *testing.T) {
 	if !strings.HasPrefix(to.Describe(), "AF_XDP copy, generic XDP program, 1 queue; not native XDP: ") {
 		t.Errorf("describes itself as %q", to.Describe())
 	}
-	transfer(t, from, to, 2000, func(seq int) int { return 60 + seq*37%8900 })
-	transfer(t, to, from, 2000, func(seq int) int { return 60 + seq*37%8900 })
+	transfer(t, from, to, 1000, func(seq int) int { return 60 + seq*37%8900 })
+	transfer(t, to, from, 1000, func(seq int) int { return 60 + seq*37%8900 })
 	to.Close()
 	untouched(t, br)
 }
