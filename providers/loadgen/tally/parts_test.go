@@ -73,3 +73,18 @@ func TestPartsWithHoles(t *testing.T) {
 		t.Errorf("missing before %d %v, want 99", stamp, ok)
 	}
 }
+
+// The first frame of a part may come to any of the queues, in whatever order they are joined.
+func TestPartBeginsWithItsEarliestFrame(t *testing.T) {
+	for _, stamps := range [][2]uint64{{50, 70}, {70, 50}} {
+		var queues [2]parts
+		for i := range queues {
+			queues[i].begin(64, stamps[i])
+			queues[i].add(64, 32)
+		}
+		queues[0].join(&queues[1])
+		if stamp, ok := queues[0].lastMissing(Sent{Frames: 128, Last: 99}); !ok || stamp != 50 {
+			t.Errorf("%v: missing before %d %v, want 50", stamps, stamp, ok)
+		}
+	}
+}
