@@ -40,6 +40,9 @@ func TestExamples(t *testing.T) {
 			before := plumb("snapshot")
 			plumb("apply", "-auto-approve", "-skip-bench")
 			plumb("plan", "-detailed-exitcode")
+			if name == "methods" { // on a model: it needs no testbed and takes no time
+				plumb("bench")
+			}
 			plumb("destroy", "-auto-approve")
 			if after := plumb("snapshot"); after != before {
 				t.Errorf("the host is not as it was:\n%s\nwas:\n%s", after, before)

@@ -211,7 +211,7 @@ func (s *settings) ndrPDR(f *fields, p *plan) {
 	for i := range c.Goals {
 		readGoal(f, &c.Goals[i])
 	}
-	if v := f.block1("goal"); !isAbsent(v) {
+	if v := f.block1("goal"); !isAbsent(v) && v.LengthInt() > 0 {
 		whole := c.Goals[0]
 		c.Goals = nil
 		for it := v.ElementIterator(); it.Next(); {

@@ -64,8 +64,11 @@ func decode(b *eval.Benchmark, loader *schema.Block) (settings, error) {
 	if method.err != nil {
 		return s, method.err
 	}
-	s.rows = append(append(method.rows(""), traffic.rows("traffic.")...), [][2]string{
-		{"repeat", fmt.Sprint(s.repeat)}, {"invalid_retries", fmt.Sprint(s.retries)}, {"rate_tolerance", fmt.Sprintf("%g %%", 100*s.tolerance)},
+	s.rows = append(method.rows(""), traffic.rows("traffic.")...)
+	if s.mix == nil && !traffic.isSet("frame_sizes") {
+		s.rows = append(s.rows, [2]string{"traffic.frame_sizes", words(numbers(s.sizes...))})
+	}
+	s.rows = append(s.rows, [][2]string{{"repeat", fmt.Sprint(s.repeat)}, {"invalid_retries", fmt.Sprint(s.retries)}, {"rate_tolerance", fmt.Sprintf("%g %%", 100*s.tolerance)},
 		{"unsteady_above", fmt.Sprintf("%g %%", 100*s.unsteady)}, {"observe", map[bool]string{true: "yes", false: "no"}[s.observe]}}...)
 	for i, l := range s.loads {
 		s.rows = append(s.rows, [2]string{fmt.Sprintf("load.%d", i), l.words})

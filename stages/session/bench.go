@@ -65,7 +65,7 @@ func (s *Session) HasBenchmarks() bool {
 // Bench runs benchmarks on the applied testbed, keeps the results and writes the reports; a run that was interrupted is gone on with. The state stays locked meanwhile; what
 // was measured is returned also beside errors.
 func (s *Session) Bench(ctx context.Context, as *apply.Session, args BenchArgs) (*Measured, hcl.Diagnostics) {
-	if as.Absent || len(as.State.Instances) == 0 && len(s.Config.Root.Resources) > 0 {
+	if len(as.State.Instances) == 0 && len(s.Config.Root.Resources) > 0 {
 		return nil, errorDiag("Nothing has been applied", fmt.Errorf("the state of this testbed is empty: run plumb apply first"))
 	}
 	applied, instances, err := s.applied(as.State)
