@@ -24,7 +24,7 @@ func every(t testing.TB, least, greatest, given float64) map[string]bounded {
 	}
 	add("continuous", 1)(Continuous(ContinuousConfig{Load: greatest, Duration: time.Second}))
 	add("latency", 1)(Latency(LatencyConfig{Load: greatest}))
-	add("recovery", 1)(Recovery(RecoveryConfig{Throughput: greatest, Max: greatest}))
+	add("recovery", 2)(Recovery(RecoveryConfig{Throughput: greatest, Max: greatest}))
 	add("reset", 1)(Reset(ResetConfig{Load: greatest}))
 	add("loss rate", 12)(LossRate(LossRateConfig{Loads: loads}))
 	add("soak", 10)(Soak(SoakConfig{}))

@@ -11,7 +11,7 @@ import (
 
 // Ask is a trial to make.
 type Ask struct {
-	// Phase names what the trial is for: "search", "verify", "curve", "latency", "burst", "recovery", "reset", "soak", "maximum". A trial's phase comes
+	// Phase names what the trial is for: "search", "verify", "curve", "latency", "burst", "baseline", "recovery", "reset", "soak", "warm_up", "maximum". A trial's phase comes
 	// back in Seen.
 	Phase    string
 	Load     float64 // frames/s and direction; 0: as fast as possible
