@@ -33,7 +33,7 @@ func generatorSchema() *schema.Generator {
 		"share_cores": {Type: cty.Bool, Optional: true, Default: cty.False,
 			Description: "Accept that the CPUs are shared with other threads that spin, such as a network function's. Threads then sleep when there is nothing to do (idle)."},
 		"idle": {Type: cty.String, Optional: true, Validate: duration(0, longestIdle),
-			Description: "How long a thread sleeps when it has nothing to send or receive: 50us. 0s polls, which is the most precise and leaves nothing of the CPU to others. Unset: 50us with share_cores, else 0s."},
+			Description: "How long a thread sleeps when it has nothing to send or receive, and after ten times as long at work: 50us. Latencies may come out so much longer. 0s polls, which is the most precise and leaves nothing of the CPU to others. Unset: 50us with share_cores, else 0s."},
 		"realtime": num(0, 99, "Real-time priority of the threads (SCHED_FIFO); 0: none. It ends with them. With idle = \"0s\" the kernel stops such threads for 5 % of each second in favour of others on the CPU (kernel.sched_rt_runtime_us)."),
 		"window":   num(0, 1<<24, "At most so many frames on their way, for each direction and queue; 0: no limit. With one, a frame waits until there is room: it is no open loop as RFC 2544 wants it, and results say so."),
 		"catch_up": num(0, 1<<20, "At most so many frames are sent at once by a thread that was held up, to get back to its rate; less than the smallest queue of the path. 0: half of tx_queue_size."),

@@ -25,8 +25,8 @@ type Config struct {
 	CPUs []int
 	// Realtime is the SCHED_FIFO priority of the threads, 0: none. The threads end with the generator, and the priority with them.
 	Realtime int
-	// Idle is how long a thread sleeps when there was nothing to do: 0 polls. On a CPU that something else needs, such as the device under
-	// test's own threads, polling starves it.
+	// Idle is how long a thread sleeps when there was nothing to do, and after it has been busy for ten times as long: 0 polls. On a CPU that something
+	// else needs, such as the device under test's own threads, polling starves it. A frame that comes meanwhile is seen that much later.
 	Idle time.Duration
 	// Window limits the frames in flight for each stream and sending queue, 0: none. It makes an open loop a closed one, so a result with it says so: a
 	// frame that finds the window closed waits; what then cannot be caught up is Unsent. When nothing comes back for 100 ms of a window that is

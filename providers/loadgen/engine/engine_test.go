@@ -262,3 +262,25 @@ func TestDuration(t *testing.T) {
 		}
 	}
 }
+
+// A thread that always has something to do sleeps all the same, now and then; one that polls never.
+func TestRest(t *testing.T) {
+	w := thread{idle: 50 * time.Microsecond}
+	rests := func(worked bool) (n int) {
+		for now := int64(0); now < int64(time.Millisecond); now += 1000 {
+			if w.mayRest(now, worked) {
+				n++
+			}
+		}
+		return n
+	}
+	if n := rests(true); n != 1 {
+		t.Errorf("busy for 1 ms, it sleeps %d times; want once, after 0.5 ms", n)
+	}
+	if n := rests(false); n != 1000 {
+		t.Errorf("with nothing to do in 1000 turns, it sleeps %d times", n)
+	}
+	if w.idle = 0; rests(false) != 0 {
+		t.Error("a thread that polls sleeps")
+	}
+}

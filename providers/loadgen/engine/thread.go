@@ -16,6 +16,7 @@ type thread struct {
 	receivers     []*receiver
 
 	start   int64         // when the stream starts, by clock
+	rested  int64         // when it slept last, by clock
 	left    int           // senders whose schedule is not over
 	stop    time.Duration // the longest time in which it did not run, while frames were due
 	shut    bool          // its queues have nothing pending after the end
@@ -54,12 +55,24 @@ func (w *thread) main() error {
 		if err != nil {
 			return err
 		}
-		if !worked && w.idle > 0 {
+		if w.mayRest(now, worked) {
 			sleep(w.idle)
 			slept = w.idle
 		}
 	}
 	return nil
+}
+
+// busyFor is for how many times its sleep a thread works without one. Whoever shares the CPU, at a lower priority maybe, gets at least that part of it.
+const busyFor = 10
+
+// mayRest says whether to sleep after a turn: when it found nothing to do, and when it has been busy for long.
+func (w *thread) mayRest(now int64, worked bool) bool {
+	if w.idle == 0 || worked && now-w.rested < busyFor*int64(w.idle) {
+		return false
+	}
+	w.rested = now
+	return true
 }
 
 // arrive says that this thread runs. The last one sets when the stream starts.
