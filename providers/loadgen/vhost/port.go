@@ -34,7 +34,7 @@ var _ port.Port = (*attachment)(nil)
 // Open makes a port and returns before a back-end is there: Ready waits for that. The port lasts until Close, whatever becomes of ctx. Whenever
 // the back-end goes, the port waits for the next one, or connects again, and Stats counts it. After an error nothing is left.
 //
-// The memory is about 2 KB for each entry of each ring, all of it there from the beginning.
+// The memory, all of it there from the beginning, is MaxFrame and about 100 bytes for each entry of each ring.
 func Open(ctx context.Context, c Config) (port.Port, error) {
 	p, err := open(ctx, c)
 	if err != nil {

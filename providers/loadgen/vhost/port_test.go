@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -346,6 +347,19 @@ func TestSilent(t *testing.T) {
 	s := f.until("an error", func(s linkState) bool { return s.why != nil })
 	if !strings.Contains(s.why.Error(), "GET_FEATURES: the back-end did not answer in 10ms") {
 		t.Error(s.why)
+	}
+	// Close does not wait for an answer that never comes.
+	f = newFixture(t, Config{Server: true, Timeout: time.Hour})
+	other, err := net.Dial("unix", f.cfg.Socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if _, err := io.ReadFull(other, make([]byte, headerLen)); err != nil { // the handshake has begun
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -174,6 +174,13 @@ func (o *realOVS) counted(port, counter string) int {
 	return o.number(counter+` pkts=(\d+)`, "dump-ports", o.bridge, port)
 }
 
+// settled is counted when it has come to at least n: a frame is counted after it was taken.
+func (o *realOVS) settled(port, counter string, n int) (got int) {
+	o.t.Helper()
+	o.wait(fmt.Sprintf("%d frames in %s of %s", n, counter, port), func() bool { got = o.counted(port, counter); return got >= n })
+	return got
+}
+
 // matched is how many frames a flow with this cookie took. It lags behind by up to a second.
 func (o *realOVS) matched(cookie int) int {
 	o.t.Helper()
