@@ -27,8 +27,7 @@ func (h *host) flows(bridge string) (openflow.Set, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	list, err := openflow.NewParser(nil).ParseDump(string(b))
-	return openflow.NewSet(list), err
+	return openflow.NewParser(nil).ParseDump(string(b), nil)
 }
 
 func (h *host) putFlows(bridge string, flows openflow.Set) error {

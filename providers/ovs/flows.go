@@ -2,6 +2,7 @@ package ovs
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"slices"
@@ -238,13 +239,9 @@ func (s *session) flowsNow(ctx context.Context, b *bridge, want wanted) (wantSet
 	if wantSet, err = want.set(p); err != nil {
 		return nil, nil, err
 	}
-	list, err := p.ParseDump(out)
-	if err != nil {
+	keep := func(f openflow.Flow) bool { return want.cookie == 0 || f.Cookie == want.cookie }
+	if have, err = p.ParseDump(out, keep); err != nil {
 		return nil, nil, fmt.Errorf("read the flows of bridge %s: %w", b.name, err)
-	}
-	have = openflow.NewSet(list)
-	if want.cookie != 0 {
-		have = have.WithCookie(want.cookie)
 	}
 	return wantSet, have, nil
 }
@@ -299,7 +296,7 @@ func (t flowsType) Read(ctx context.Context, req providers.ReadRequest) (provide
 	}
 	attrs := attrsOf(req.Prior)
 	if len(missing)+len(extra) == 0 {
-		count, digest := summary(want)
+		count, digest := s.summary(want)
 		attrs["flow_count"], attrs["digest"] = cty.NumberIntVal(count), cty.StringVal(digest)
 		return providers.ReadResult{Current: cty.ObjectVal(attrs)}, nil
 	}
@@ -336,6 +333,32 @@ func summary(w wanted) (int64, string) {
 		return 0, ""
 	}
 	return int64(len(set)), set.Digest()
+}
+
+// digested is a summary.
+type digested struct {
+	count  int64
+	digest string
+}
+
+// summary is made once a run for the same flows: reading, planning and applying all need it.
+func (s *session) summary(w wanted) (int64, string) {
+	h := sha256.New()
+	fmt.Fprintf(h, "%d\n%+v\n", w.cookie, w.gens)
+	for _, l := range w.lines {
+		fmt.Fprintf(h, "%s\n", l)
+	}
+	key := [sha256.Size]byte(h.Sum(nil))
+	s.mu.Lock()
+	d, ok := s.summaries[key]
+	s.mu.Unlock()
+	if !ok {
+		d.count, d.digest = summary(w)
+		s.mu.Lock()
+		s.summaries[key] = d
+		s.mu.Unlock()
+	}
+	return d.count, d.digest
 }
 
 func (t flowsType) Apply(ctx context.Context, req providers.ApplyRequest) (providers.ApplyResult, error) {
@@ -377,7 +400,7 @@ func (t flowsType) Apply(ctx context.Context, req providers.ApplyRequest) (provi
 		return providers.ApplyResult{}, err
 	}
 	attrs := attrsOf(req.Planned)
-	count, digest := summary(want)
+	count, digest := s.summary(want)
 	attrs["flow_count"], attrs["digest"] = cty.NumberIntVal(count), cty.StringVal(digest)
 	return providers.ApplyResult{New: cty.ObjectVal(attrs)}, nil
 }

@@ -27,7 +27,10 @@ func (flowsType) Plan(ctx context.Context, req providers.PlanRequest) (providers
 	switch {
 	case len(res.Problems) > 0:
 	case whole || req.Desired.GetAttr("flows").IsNull() && known(req.Desired, "generate"):
-		count, digest := summary(wantedOf(req.Desired))
+		count, digest, err := summaryFor(ctx, req.Host, wantedOf(req.Desired))
+		if err != nil {
+			return res, err
+		}
 		attrs["flow_count"], attrs["digest"] = cty.NumberIntVal(count), cty.StringVal(digest)
 	default:
 		attrs["flow_count"], attrs["digest"] = cty.UnknownVal(cty.Number), cty.UnknownVal(cty.String)
@@ -50,6 +53,20 @@ func (flowsType) Plan(ctx context.Context, req providers.PlanRequest) (providers
 			Detail: fmt.Sprintf("Bridge %s on %s is not of this testbed, and without cookie all its flows would be replaced. Set cookie, so that only flows with that cookie are managed.", name, req.Host.Name())})
 	}
 	return res, nil
+}
+
+// summaryFor is the summary of a run's session where there is a host.
+func summaryFor(ctx context.Context, host providers.Host, w wanted) (int64, string, error) {
+	if host == nil {
+		count, digest := summary(w)
+		return count, digest, nil
+	}
+	s, err := sessionOf(ctx, host)
+	if err != nil {
+		return 0, "", err
+	}
+	count, digest := s.summary(w)
+	return count, digest, nil
 }
 
 // sameFlowTwice finds flows of which one would overwrite another.

@@ -3,6 +3,7 @@ package ovs
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -43,6 +44,8 @@ type session struct {
 	world *world
 	dumps map[string]string // dump-flows by bridge
 	build *build
+
+	summaries map[[sha256.Size]byte]digested // of flows, by what they are made of
 }
 
 func sessionOf(ctx context.Context, h providers.Host) (*session, error) {
@@ -50,7 +53,7 @@ func sessionOf(ctx context.Context, h providers.Host) (*session, error) {
 		return nil, errors.New("ovs resources live on a host, and none is given")
 	}
 	v, err := h.Shared(ctx, sessionKey{}, func(context.Context) (any, error) {
-		return &session{host: h, dumps: map[string]string{}}, nil
+		return &session{host: h, dumps: map[string]string{}, summaries: map[[sha256.Size]byte]digested{}}, nil
 	})
 	if err != nil {
 		return nil, err

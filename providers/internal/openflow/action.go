@@ -11,6 +11,17 @@ import (
 
 // actions brings a list of actions into canonical form. Their order is kept: it has a meaning.
 func (p *Parser) actions(s string) (string, error) {
+	if c := p.last.Load(); c != nil && c.given == s {
+		return c.form, nil
+	}
+	form, err := p.actionList(s)
+	if err == nil {
+		p.last.Store(&canonical{given: strings.Clone(s), form: form})
+	}
+	return form, err
+}
+
+func (p *Parser) actionList(s string) (string, error) {
 	if depth(s) != 0 {
 		return "", fmt.Errorf("actions %q: a parenthesis is not closed", s)
 	}

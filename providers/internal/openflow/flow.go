@@ -5,6 +5,7 @@ import (
 	"sort"
 	"strconv"
 	"strings"
+	"sync/atomic"
 )
 
 // DefaultPriority is the priority of a flow that names none (ovs-ofctl(8)).
@@ -63,7 +64,11 @@ type Parser struct {
 	fields  map[string]field
 	aliases map[string]string
 	nxm     map[string]string
+	last    atomic.Pointer[canonical] // flows that are generated all have the same actions
 }
+
+// canonical are actions as they were given and in canonical form.
+type canonical struct{ given, form string }
 
 // NewParser makes a parser. Names that are not in ports are kept as names.
 func NewParser(ports Ports) *Parser {
@@ -123,9 +128,10 @@ func (p *Parser) Parse(line string) (Flow, error) {
 	return f, nil
 }
 
-// ParseDump reads the output of dump-flows: reply headers and empty lines are passed over.
-func (p *Parser) ParseDump(out string) ([]Flow, error) {
-	var flows []Flow
+// ParseDump reads the output of dump-flows: reply headers and empty lines are passed over, and so are flows that keep, which may be nil, does
+// not want.
+func (p *Parser) ParseDump(out string, keep func(Flow) bool) (Set, error) {
+	set := Set{}
 	for line := range strings.Lines(out) {
 		line = strings.TrimSpace(line)
 		if line == "" || strings.HasPrefix(line, "OFPST_FLOW") || strings.HasPrefix(line, "NXST_FLOW") {
@@ -135,12 +141,17 @@ func (p *Parser) ParseDump(out string) ([]Flow, error) {
 		if err != nil {
 			return nil, err
 		}
-		flows = append(flows, f)
+		if keep == nil || keep(f) {
+			set[f.Key] = f
+		}
 	}
-	return flows, nil
+	return set, nil
 }
 
 func small(s string, limit int) (int, error) {
+	if n, err := strconv.Atoi(s); err == nil && s[0] >= '1' && s[0] <= '9' && n <= limit { // most are
+		return n, nil
+	}
 	n, err := parseNumber(s)
 	if err != nil {
 		return 0, err

@@ -19,17 +19,6 @@ func NewSet(flows []Flow) Set {
 	return s
 }
 
-// WithCookie keeps the flows with that cookie.
-func (s Set) WithCookie(cookie uint64) Set {
-	out := Set{}
-	for k, f := range s {
-		if f.Cookie == cookie {
-			out[k] = f
-		}
-	}
-	return out
-}
-
 // Diff says what separates two sets: flows of want that have lacks or has otherwise, and flows of have that want has not at all. Both
 // are sorted.
 func Diff(want, have Set) (missing, extra []Flow) {
