@@ -386,39 +386,3 @@ func TestRealProgramChoosesFrames(t *testing.T) {
 		t.Errorf("without a socket: %d (%v)", got, err)
 	}
 }
-
-// BenchmarkRealVeth sends 32 frames from one end of a veth pair and receives them at the other, in one thread.
-func BenchmarkRealVeth(b *testing.B) {
-	real(b)
-	for _, mode := range []string{AFXDP, AFPacket} {
-		for _, size := range []int{64, 1518} {
-			b.Run(fmt.Sprint(mode, "/", size), func(b *testing.B) {
-				x, y := pair(b, 1500, 1)
-				tx, rx := opened(b, x, Config{Mode: mode}).Tx(0), opened(b, y, Config{Mode: mode}).Rx(0)
-				b.ReportAllocs()
-				n := 0
-				for b.Loop() {
-					slots := tx.Reserve(32)
-					for i := range slots {
-						slots[i].Len = size - 4
-						write(slots[i].Buf[:18], uint32(n+i))
-					}
-					tx.Submit(len(slots))
-					if err := tx.Flush(); err != nil {
-						b.Fatal(err)
-					}
-					n += len(slots)
-					for got := 0; got < len(slots); {
-						for _, f := range rx.Receive(64) {
-							if f[12] == testType>>8 {
-								got++
-							}
-						}
-						rx.Release()
-					}
-				}
-				b.ReportMetric(float64(n)/b.Elapsed().Seconds()/1e6, "Mpps")
-			})
-		}
-	}
-}
