@@ -187,9 +187,9 @@ func (p Process) settle(ctx context.Context) error {
 	return err
 }
 
-// Sweep ends and removes every process in a folder of Group that an earlier Plumb left. Folders without a process go too: the file has names, as patterns,
+// Sweep ends and removes every process in a folder of Group that an earlier Plumb left. Folders without a process go too: has names, as patterns,
 // what else a folder may hold before its process was started.
-func Sweep(ctx context.Context, conn providers.Conn, group string, testbed string, has ...string) error {
+func Sweep(ctx context.Context, conn providers.Conn, group, testbed string, has ...string) error {
 	patterns := []string{path.Join(group, "*", "pid")}
 	for _, h := range has {
 		patterns = append(patterns, path.Join(group, "*", h))
