@@ -96,6 +96,8 @@ type TrialRequest struct {
 	Burst int
 	// Steps follow the first load without a pause in between: RFC 2544 section 26.5 goes from overload to half the rate. Counters are of the whole.
 	Steps []Step
+	// Slice, when not 0, asks for Direction.LossSlices: the loss over time, in slices of this length.
+	Slice time.Duration
 	// Disturb, if not nil, is called once, DisturbAfter into the stream, while the stream goes on: the reset of RFC 2544 section 26.6. When it
 	// fails, the trial ends with that error.
 	Disturb      func(context.Context) error
@@ -134,6 +136,9 @@ type Direction struct {
 	Latency    *Latency
 	// LastLoss is when the last frame that got lost had been sent, since the start of the stream; nil: nothing was lost, or not known.
 	LastLoss *time.Duration
+	// LossSlices are the frames lost by when they were due, in slices of TrialRequest.Slice since the start of the stream: sent and not
+	// received, and unsent. Their sum is Sent+Unsent-Received. nil: not asked for, or not known.
+	LossSlices []uint64
 	// Outage is the longest time in which nothing came back between two received frames, and OutageAt when it began; nil: not known.
 	Outage, OutageAt *time.Duration
 }

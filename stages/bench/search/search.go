@@ -19,7 +19,8 @@ type Ask struct {
 	Frames   int
 	Burst    int
 	Steps    []providers.Step
-	Disturb  bool // reset the device under test DisturbAfter into the stream
+	Slice    time.Duration // asks for the loss over time
+	Disturb  bool          // reset the device under test DisturbAfter into the stream
 	After    time.Duration
 }
 
@@ -35,6 +36,7 @@ type Seen struct {
 	Loss                   float64
 	TxRate, RxRate         float64 // frames/s and direction, the lesser of two
 	Latency                []*providers.Latency
+	LossSlices             []uint64       // of all directions together, by Ask.Slice; nil: not known
 	LastLoss               *time.Duration // the later of two directions
 	Outage, OutageAt       *time.Duration // the longer of two directions
 	// Unexplained are lost frames, of all directions, whose loss no hop of the ledger names (the sum of its unexplained, without sign); 0 without a ledger.
