@@ -31,7 +31,7 @@ type values = map[string]cty.Value
 
 // bed is a testbed that a test builds and takes down, without the engine.
 type bed struct {
-	t     *testing.T
+	t     testing.TB
 	set   *providers.Set
 	host  providers.Host
 	built []*built
@@ -223,7 +223,7 @@ func (b *bed) run() {
 	}
 }
 
-func closeGenerator(t *testing.T, g providers.Generator) {
+func closeGenerator(t testing.TB, g providers.Generator) {
 	if err := g.Close(context.WithoutCancel(t.Context())); err != nil {
 		t.Errorf("close generator: %v", err)
 	}
