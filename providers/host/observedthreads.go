@@ -8,85 +8,109 @@ import (
 	"plumb/providers"
 )
 
-// use is what one thread did between two readings.
+// use is what threads of one name did between two readings.
 type use struct {
-	thread
-	subject             string
-	user, system, guest float64 // percent of a core; user is without guest, as pidstat's %usr
-	minor, major        int64
+	threads                 int
+	pmd, watched            bool
+	user, system, guest     float64 // percent of a core; user is without guest, as pidstat's %usr
+	wait                    float64 // percent of the window, runnable and not run
+	minor, major            float64 // page faults a second
+	voluntary, involuntary  float64 // context switches a second
+	read, written           float64 // kB a second
+	core                    int     // last run on
+	hasFaults, severalCores bool
 }
 
 func (u use) cpu() float64 { return u.user + u.system + u.guest }
 
-// compareThreads shows threads as pidstat -t does, the busiest first. One that began in between counts from its beginning, one that ended is only
-// counted: what it used since the first reading is not known.
+// compareThreads shows threads as pidstat -t does, the busiest first. Threads with one name, such as those of Plumb itself or of several equal
+// processes, are added up. One that began in between counts from its beginning, one that ended is only counted: what it used since the first
+// reading is not known.
 func compareThreads(add adder, window float64, before, after *reading) {
-	var list []use
-	var rest struct {
-		threads int
-		cpu     float64
-	}
+	uses := map[string]use{}
 	for tid, t := range after.threads {
-		was := before.threads[tid]
-		if was.pid != t.pid || was.user > t.user || was.system > t.system {
-			was = thread{} // another thread with the same number
-		}
-		share := func(ticks int64) float64 { return 100 * float64(max(0, ticks)) / userHZ / window }
-		guest := t.guest - was.guest
-		u := use{thread: t, user: share(t.user - was.user - guest), system: share(t.system - was.system), guest: share(guest),
-			minor: t.minor - was.minor, major: t.major - was.major}
-		p, ours := after.procs[t.pid]
-		u.subject = t.comm
-		switch main := after.threads[t.pid].comm; {
-		case ours && t.tid == t.pid:
-			u.subject = p.label
-		case ours:
-			u.subject = p.label + " " + t.comm
-		case main != t.comm && main != "":
-			u.subject = main + " " + t.comm
-		}
-		if u.cpu() >= busyThread || isPMD(t.comm) || ours && u.minor+u.major > 0 {
-			list = append(list, u)
+		subject := after.subject(t)
+		u, more := uses[subject], used(t, before.threads[tid], window)
+		_, more.watched = after.procs[t.pid]
+		uses[subject] = u.plus(more)
+	}
+	var rest use
+	var shown []string
+	for subject, u := range uses {
+		if u.cpu() >= busyThread || u.pmd || u.watched && u.hasFaults {
+			shown = append(shown, subject)
 		} else {
-			rest.threads++
-			rest.cpu += u.cpu()
+			rest = rest.plus(u)
 		}
 	}
-	number(list)
-	slices.SortFunc(list, func(a, b use) int {
-		return cmp.Or(cmp.Compare(b.cpu(), a.cpu()), cmp.Compare(a.subject, b.subject))
+	slices.SortFunc(shown, func(a, b string) int {
+		return cmp.Or(cmp.Compare(uses[b].cpu(), uses[a].cpu()), cmp.Compare(a, b))
 	})
-	for _, u := range list {
-		add("thread", u.subject, u.metrics(window, before.threads[u.tid].detail)...)
+	for _, s := range shown {
+		add("thread", s, uses[s].metrics()...)
 	}
+	m := []providers.Metric{percent("cpu", rest.cpu()), {Name: "threads", Value: float64(rest.threads)}}
 	ended := 0
 	for tid, t := range before.threads {
 		if after.threads[tid].pid != t.pid {
 			ended++
 		}
 	}
-	m := []providers.Metric{percent("cpu", rest.cpu), {Name: "threads", Value: float64(rest.threads)}}
 	if ended > 0 {
 		m = append(m, providers.Metric{Name: "ended", Value: float64(ended)})
 	}
 	add("thread", fmt.Sprintf("threads below %g %%", busyThread), m...)
 }
 
-// number tells threads of the same name apart.
-func number(list []use) {
-	seen := map[string]int{}
-	for _, u := range list {
-		seen[u.subject]++
-	}
-	for i, u := range list {
-		if seen[u.subject] > 1 {
-			list[i].subject = fmt.Sprintf("%s %d", u.subject, u.tid)
+// subject names a thread: its process first, unless it is the only one there with a name of its own.
+func (r *reading) subject(t thread) string {
+	if p, ok := r.procs[t.pid]; ok {
+		if t.tid == t.pid || t.comm == r.threads[t.pid].comm {
+			return p.label
 		}
+		return p.label + " " + t.comm
 	}
+	if main := r.threads[t.pid].comm; main != t.comm && main != "" {
+		return main + " " + t.comm
+	}
+	return t.comm
 }
 
-// metrics leaves out what is zero of the lesser figures. was may be nil: the thread is a new one.
-func (u use) metrics(window float64, was *detail) []providers.Metric {
+// used is the difference of two readings of one thread. was may be another thread that had the same number.
+func used(t, was thread, window float64) use {
+	if was.pid != t.pid || was.user > t.user || was.system > t.system {
+		was = thread{}
+	}
+	share := func(ticks int64) float64 { return 100 * float64(max(0, ticks)) / userHZ / window }
+	guest := t.guest - was.guest
+	u := use{threads: 1, pmd: isPMD(t.comm), core: t.core, hasFaults: t.minor+t.major > was.minor+was.major,
+		user: share(t.user - was.user - guest), system: share(t.system - was.system), guest: share(guest),
+		minor: float64(max(0, t.minor-was.minor)) / window, major: float64(max(0, t.major-was.major)) / window}
+	if t.detail == nil {
+		return u
+	}
+	var then detail
+	if was.detail != nil {
+		then = *was.detail
+	}
+	rate := func(a, b uint64) float64 { return float64(a-min(a, b)) / window }
+	u.wait = rate(t.detail.waited, then.waited) / 1e9 * 100
+	u.voluntary, u.involuntary = rate(t.detail.voluntary, then.voluntary), rate(t.detail.involuntary, then.involuntary)
+	u.read, u.written = rate(t.detail.read, then.read)/1024, rate(t.detail.written, then.written)/1024
+	return u
+}
+
+func (u use) plus(o use) use {
+	if u.threads == 0 {
+		return o
+	}
+	return use{threads: u.threads + o.threads, pmd: u.pmd || o.pmd, watched: u.watched || o.watched, user: u.user + o.user, system: u.system + o.system, guest: u.guest + o.guest,
+		wait: u.wait + o.wait, minor: u.minor + o.minor, major: u.major + o.major, voluntary: u.voluntary + o.voluntary, involuntary: u.involuntary + o.involuntary,
+		read: u.read + o.read, written: u.written + o.written, core: u.core, hasFaults: u.hasFaults || o.hasFaults, severalCores: u.severalCores || o.severalCores || u.core != o.core}
+}
+
+// metrics leaves out what is zero of the lesser figures, and the core where there are several.
+func (u use) metrics() []providers.Metric {
 	m := []providers.Metric{percent("cpu", u.cpu()), percent("user", u.user), percent("system", u.system)}
 	add := func(name string, v float64, unit string) {
 		if v > 0 {
@@ -94,21 +118,18 @@ func (u use) metrics(window float64, was *detail) []providers.Metric {
 		}
 	}
 	add("guest", u.guest, "%")
-	var now, then detail
-	if u.detail != nil {
-		now = *u.detail
+	add("wait", u.wait, "%")
+	if !u.severalCores {
+		m = append(m, providers.Metric{Name: "core", Value: float64(u.core)})
 	}
-	if was != nil {
-		then = *was
+	if u.threads > 1 {
+		add("threads", float64(u.threads), "")
 	}
-	rate := func(a, b uint64) float64 { return float64(a-min(a, b)) / window }
-	add("wait", rate(now.waited, then.waited)/1e9*100, "%")
-	m = append(m, providers.Metric{Name: "core", Value: float64(u.core)})
-	add("minor_faults", float64(max(0, u.minor))/window, "/s")
-	add("major_faults", float64(max(0, u.major))/window, "/s")
-	add("voluntary_switches", rate(now.voluntary, then.voluntary), "/s")
-	add("involuntary_switches", rate(now.involuntary, then.involuntary), "/s")
-	add("read", rate(now.read, then.read)/1024, "kB/s")
-	add("written", rate(now.written, then.written)/1024, "kB/s")
+	add("minor_faults", u.minor, "/s")
+	add("major_faults", u.major, "/s")
+	add("voluntary_switches", u.voluntary, "/s")
+	add("involuntary_switches", u.involuntary, "/s")
+	add("read", u.read, "kB/s")
+	add("written", u.written, "kB/s")
 	return m
 }

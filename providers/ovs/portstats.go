@@ -122,7 +122,8 @@ func (portType) Count(ctx context.Context, host providers.Host, of []providers.S
 	return out, nil
 }
 
-// linkResets is how often the link of each interface went up or down.
+// linkResets is how often the link of each interface went up or down. Open vSwitch counts that for NICs and kernel devices; of vhost ports it stays 0
+// although their links come and go with the other side (netdev_dpdk of 3.1).
 func (s *session) linkResets(ctx context.Context) (map[string]uint64, error) {
 	res, err := s.transact(ctx, op{"op": "select", "table": "Interface", "where": []any{}, "columns": []string{"name", "link_resets"}})
 	if err != nil {
