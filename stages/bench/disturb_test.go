@@ -17,7 +17,9 @@ import (
 // log is what was done to the testbed, in order.
 type log struct{ lines []string }
 
-func (l *log) add(format string, args ...any) { l.lines = append(l.lines, fmt.Sprintf(format, args...)) }
+func (l *log) add(format string, args ...any) {
+	l.lines = append(l.lines, fmt.Sprintf(format, args...))
+}
 
 // restartable is a type that can be reset; its counters start from zero then.
 type restartable struct {

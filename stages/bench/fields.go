@@ -13,9 +13,10 @@ import (
 // fields reads a block's value against its schema and keeps the first error. Null is the schema's default; a value that the schema's check
 // refuses is an error.
 type fields struct {
-	v     cty.Value
-	block *schema.Block
-	err   error
+	v      cty.Value
+	block  *schema.Block
+	hidden map[string]bool // attributes and blocks that hold something sensitive: their values stand in no result
+	err    error
 }
 
 // open checks the value and unmarks it. A missing block is one with nothing set; unknown is an error: a benchmark runs when everything is
@@ -24,11 +25,27 @@ func (f *fields) open(what string) error {
 	if f.v == cty.NilVal || f.v.IsNull() {
 		f.v = cty.EmptyObjectVal
 	}
-	f.v, _ = f.v.UnmarkDeep()
+	var marks []cty.PathValueMarks
+	f.v, marks = f.v.UnmarkDeepWithPaths()
+	f.hidden = map[string]bool{}
+	for _, m := range marks {
+		if len(m.Path) == 0 {
+			f.hide()
+		} else if step, ok := m.Path[0].(cty.GetAttrStep); ok {
+			f.hidden[step.Name] = true
+		}
+	}
 	if !f.v.IsWhollyKnown() {
 		return fmt.Errorf("%s: a value is still unknown", what)
 	}
 	return nil
+}
+
+// hide keeps all of the block out of results.
+func (f *fields) hide() {
+	for name := range f.v.Type().AttributeTypes() {
+		f.hidden[name] = true
+	}
 }
 
 // fail keeps the first error.
@@ -71,6 +88,9 @@ func (f *fields) block1(name string) cty.Value {
 func (f *fields) inner(name string) *fields {
 	in := &fields{v: f.block1(name), block: &f.block.Blocks[name].Block}
 	f.fail(in.open(name))
+	if f.hidden[name] {
+		in.hide()
+	}
 	return in
 }
 
@@ -149,11 +169,16 @@ func (f *fields) load(name string) float64 {
 	return v
 }
 
-// rows lists what is set, defaults included, in words: "search.trial", "60s".
+// rows lists what is set, defaults included, in words: "search.trial", "60s". What is sensitive is not shown.
 func (f *fields) rows(prefix string) [][2]string {
 	var out [][2]string
 	for _, name := range sortedKeys(f.block.Attributes) {
-		if v := f.get(name); !v.IsNull() && !f.block.Attributes[name].Sensitive {
+		v := f.get(name)
+		switch {
+		case v.IsNull():
+		case f.hidden[name] || f.block.Attributes[name].Sensitive:
+			out = append(out, [2]string{prefix + name, hiddenText})
+		default:
 			out = append(out, [2]string{prefix + name, words(v)})
 		}
 	}
@@ -171,12 +196,17 @@ func (f *fields) rows(prefix string) [][2]string {
 				key, e := it.Element()
 				in := &fields{v: e, block: &n.Block}
 				f.fail(in.open(name))
+				if f.hidden[name] {
+					in.hide()
+				}
 				out = append(out, in.rows(prefix+name+"."+scalar(key)+".")...)
 			}
 		}
 	}
 	return out
 }
+
+const hiddenText = "(sensitive)"
 
 // words writes a value for people: a list joined by commas.
 func words(v cty.Value) string {

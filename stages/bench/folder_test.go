@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"plumb/lang/eval"
+	"plumb/providers"
 )
 
 func TestSaveLoadList(t *testing.T) {
@@ -93,8 +95,11 @@ func TestSecretsStayOut(t *testing.T) {
 		in.Instances[i].Value = hidden
 	}
 	in.Benchmarks[0].Config = in.Benchmarks[0].Config.Mark(eval.Sensitive)
+	in.Benchmarks[0].Method, in.Benchmarks[0].MethodCfg = "reset", cty.ObjectVal(map[string]cty.Value{
+		"throughput": cty.StringVal("1k"), "search": cty.ObjectVal(map[string]cty.Value{"loss": cty.NumberFloatVal(7.7654321)}).Mark(eval.Sensitive)})
+	in.Set.Generators = []providers.GeneratorType{newDevice()}
 	run := measure(t, in)
-	if run.Benchmarks[0].Error != "" {
+	if run.Benchmarks[0].Error != "" || !slices.Contains(run.Benchmarks[0].Settings, [2]string{"search.loss", hiddenText}) {
 		t.Fatal(run.Benchmarks[0].Error)
 	}
 	files := 0
@@ -103,7 +108,7 @@ func TestSecretsStayOut(t *testing.T) {
 			return err
 		}
 		files++
-		if data, _ := os.ReadFile(p); bytes.Contains(data, []byte(secret)) {
+		if data, _ := os.ReadFile(p); bytes.Contains(data, []byte(secret)) || bytes.Contains(data, []byte("7.765")) {
 			t.Errorf("%s holds the secret", p)
 		}
 		return nil

@@ -34,6 +34,9 @@ func disturbances(f *fields, loader *schema.Block) []disturbance {
 		_, e := it.Element()
 		in := &fields{v: e, block: block}
 		f.fail(in.open(loadBlock))
+		if f.hidden[loadBlock] {
+			in.hide()
+		}
 		d := disturbance{host: in.str("host")}
 		if d.host == "" {
 			in.fail(errors.New("a load block does not say which host it disturbs"))
