@@ -13,6 +13,7 @@ import (
 // figureView is one figure in words.
 type figureView struct {
 	Frame, Flows string
+	Name         string // NDR, throughput, ...
 	Label        string // what it may be called
 	Value        string // the median over the repeats, or why there is none
 	Interval     string // 95 % confidence interval of the mean
@@ -41,10 +42,10 @@ func figures(b *bench.Benchmark) []figureView {
 }
 
 func newFigure(b *bench.Benchmark, f bench.Figure) figureView {
-	v := figureView{Frame: grouped(f.FrameSize), Flows: grouped(f.Flows), Label: f.Label, Interval: "—", Range: "—", Spread: "—", Bounds: "—", Share: "—",
+	v := figureView{Frame: grouped(f.FrameSize), Flows: grouped(f.Flows), Name: strings.ReplaceAll(f.Name, "_", " "), Label: f.Label, Interval: "—", Range: "—", Spread: "—", Bounds: "—", Share: "—",
 		Repeats: grouped(len(f.Values) + len(f.Nones)), Trials: grouped(f.Trials), Took: seconds(f.Took), Primary: f.Primary}
 	if v.Label == "" {
-		v.Label = strings.ReplaceAll(f.Name, "_", " ")
+		v.Label = v.Name
 	}
 	v.Goal = attributesText(f.Attributes)
 	if f.Unfinished {

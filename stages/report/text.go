@@ -105,12 +105,19 @@ func tableFigures(w *strings.Builder, fs []figureView, width int) {
 		for _, m := range f.Marks {
 			marks = append(marks, m.Text)
 		}
-		rows = append(rows, []string{f.Frame + " B", f.Flows, f.Label, f.Value, blank(f.Spread), blank(f.Bounds), blank(f.Interval), f.Trials, f.Took, strings.Join(marks, ", ")})
+		rows = append(rows, []string{f.Frame + " B", f.Flows, f.Name, f.Value, blank(f.Spread), blank(f.Bounds), blank(f.Interval), f.Trials, f.Took, strings.Join(marks, ", ")})
 	}
 	grid(w, cols, rows, width)
 	for _, f := range fs {
 		if f.Missing != "" {
-			wrapped(w, "  ", fmt.Sprintf("%s B, %s: %s", f.Frame, f.Label, f.Missing), width)
+			wrapped(w, "  ", fmt.Sprintf("%s B, %s: %s", f.Frame, f.Name, f.Missing), width)
+		}
+	}
+	said := map[string]bool{}
+	for _, f := range fs {
+		if f.Primary && f.Label != f.Name && !said[f.Label] {
+			said[f.Label] = true
+			wrapped(w, "  ", fmt.Sprintf("%s: %s.", f.Name, f.Label), width)
 		}
 	}
 }
