@@ -42,6 +42,7 @@ func (r *receiver) step(now func() int64) int {
 	if len(frames) == 0 {
 		return 0
 	}
+	prefetchRead(frames)
 	t := stamp(now())
 	for _, f := range frames {
 		stream, seq, stamp, ok := frame.Parse(f, r.token)

@@ -97,6 +97,7 @@ func (s *sender) send(n int, t int64) (int, error) {
 	if len(slots) == 0 {
 		return 0, nil
 	}
+	prefetchWrite(slots, s.builder.Size(s.sent)-frame.SignatureSize)
 	for i := range slots {
 		s.write(&slots[i], s.sent+uint64(i), t)
 	}
