@@ -54,8 +54,10 @@ func (r *runner) throughput(ctx context.Context, c cell) (known, bool, error) {
 	if err != nil {
 		return k, false, err
 	}
-	if len(seen) > 0 && seen[0].Load == 0 {
-		k.tester = seen[0].TxRate
+	for _, t := range seen {
+		if t.Load == 0 {
+			k.tester = max(k.tester, t.TxRate)
+		}
 	}
 	for _, f := range s.Figures(seen) {
 		if f.Name != "throughput" {

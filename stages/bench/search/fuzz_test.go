@@ -68,7 +68,7 @@ func answer(t testing.TB, name string, s Search, bound int, least, greatest floa
 		if !more {
 			break
 		}
-		if len(done) >= bound {
+		if searched(done) >= bound {
 			t.Fatalf("%s: no end after %d trials; next %+v", name, bound, ask)
 		}
 		if ask.Load != 0 && (ask.Load > greatest || ask.Load < math.Min(least, greatest)) || ask.Load < 0 || ask.Duration < 0 || ask.Duration == 0 && ask.Frames < 1 {

@@ -12,12 +12,16 @@ import (
 type Loads struct {
 	// Min is the least load that is tried, 1 or more; 0: 1. When it does not pass, the figure is None ("below the least load") and not 0.
 	Min float64
-	// Max is the greatest: the smallest of line rate and what the benchmark allows. 0: not known. The first trial then offers as much as the tester can (Ask.Load 0, phase
-	// "maximum"), and what it sent is the greatest load afterwards.
+	// Max is the greatest: the smallest of line rate and what the benchmark allows. 0: not known. The first trials then offer as much as the tester can (Ask.Load 0, phase
+	// "maximum"), and what the best of them sent is the greatest load afterwards.
 	Max float64
-	// Probe is how long that first trial lasts; 0: 1 s. It is not used when Max is given.
+	// Probe is how long each of those first trials lasts; 0: 1 s. It is not used when Max is given.
 	Probe time.Duration
 }
+
+// probes is how many trials tell the greatest load: one alone may meet a moment in which the device, or its core, is busy with something else, and the
+// search would then end far below the truth.
+const probes = 3
 
 func (l Loads) check() error {
 	if l.Min < 0 || math.IsNaN(l.Min) || math.IsInf(l.Min, 0) || l.Max < 0 || math.IsNaN(l.Max) || math.IsInf(l.Max, 0) {
@@ -34,16 +38,19 @@ func (l Loads) check() error {
 
 func (l Loads) least() float64 { return math.Max(1, math.Ceil(l.Min)) }
 
-// greatest is the greatest load, and the trials that remain when the first one only told it. ask is set when that first trial has not been made.
+// greatest is the greatest load, and the trials that remain behind the first ones, which only told it. ask is set while those have not all been made.
 // A tester that can send less than Min has Min as its greatest load: what comes of it is for the trial's health to say.
 func (l Loads) greatest(done []Seen) (limit float64, rest []Seen, ask *Ask) {
 	if l.Max > 0 {
 		return math.Floor(l.Max), done, nil
 	}
-	if len(done) == 0 {
+	if len(done) < probes {
 		return 0, nil, &Ask{Phase: "maximum", Duration: or(l.Probe, time.Second)}
 	}
-	return math.Max(l.least(), math.Floor(done[0].TxRate)), done[1:], nil
+	for _, t := range done[:probes] {
+		limit = math.Max(limit, math.Floor(t.TxRate))
+	}
+	return math.Max(l.least(), limit), done[probes:], nil
 }
 
 // or is the value, or what it stands for when it is 0.
