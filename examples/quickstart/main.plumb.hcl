@@ -94,9 +94,11 @@ resource "dpdk_testpmd" "vnf" {
   memory      = [128]
   port {
     vhost_user = ovs_port.p["v0"].vhost_server_path
+    queue_size = 8192
   }
   port {
     vhost_user = ovs_port.p["v1"].vhost_server_path
+    queue_size = 8192
   }
 }
 
@@ -107,6 +109,10 @@ generator "loadgen" "tester" {
   cpus        = var.tester_core
   share_cores = true
   realtime    = 1
+
+  # A virtqueue is the switch's receive queue. On a machine whose cores belong to others too, threads stand still for milliseconds: a long queue bridges that, and
+  # what waits there shows as latency.
+  tx_queue_size = 8192
   port {
     vhost_user = ovs_port.p["t0"].vhost_server_path
   }

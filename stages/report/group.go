@@ -185,12 +185,19 @@ func ordered(m map[string]uint64) []string {
 
 // kinds are the observed kinds in a fixed order, others after them by name.
 var kinds = []struct{ kind, title, what string }{
+	{"bottleneck", "Bottleneck", "A PMD thread that was busy for more than 90 % of its cycles, and the receive queue that took most of them."},
 	{"pmd", "PMD threads", "Cycles of the poll mode driver threads between the start and the end of the stream."},
 	{"rxq", "Receive queues", "Which PMD polls which queue, and the share of its cycles that the queue took."},
 	{"cache", "Datapath caches", "Where the datapath found the flow of a packet: exact match cache, signature match cache, megaflow table, or an upcall."},
-	{"cpu", "CPU by core", "Share of time that each core was busy, as the kernel counts it. A PMD or testpmd polls, so its core is always fully busy."},
-	{"thread", "CPU by thread", "Share of one core that each thread used."},
+	{"cpu", "CPU by core", "Share of time that each core was busy, as the kernel counts it. A PMD or testpmd polls, so its core is always fully busy. Steal is what the hypervisor gave to others."},
+	{"thread", "CPU by thread", "What threads did, as pidstat shows it, in percent of one core. Threads of one name are added up."},
+	{"irq", "Interrupts", "Interrupts by core, the greatest lines."},
+	{"frequency", "Clock frequency", ""},
+	{"memory", "Memory by NUMA node", "Where the pages of the processes lie."},
+	{"hugepages", "Hugepages", ""},
+	{"flows", "Datapath flows", "Flows in the datapath's table and how they were found."},
 	{"datapath", "Datapath events", "Drops and upcalls that the datapath counted as events, over all ports."},
+	{"coverage", "Coverage counters", "Events inside ovs-vswitchd that moved."},
 	{"port", "Ports", "Counters of the switch's ports."},
 }
 

@@ -28,7 +28,7 @@ type cell struct {
 }
 
 // primary are the metrics in percent by which a kind's subjects are compared with bars; a cache's are compared by all.
-var primary = map[string][]string{"pmd": {"busy"}, "cpu": {"busy"}, "rxq": {"usage"}, "thread": {"cpu", "busy", "usage"}}
+var primary = map[string][]string{"pmd": {"busy"}, "cpu": {"busy"}, "rxq": {"usage"}, "thread": {"cpu"}, "bottleneck": {"busy", "taken_by_queue"}}
 
 // observed makes one table for each kind: for the kinds that have one, the metric in percent as bars and the rest folded below.
 func observed(gs []group, several bool) []observedView {
