@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -100,6 +101,9 @@ func tableFigures(w *strings.Builder, fs []figureView, width int) {
 		{head: "trials", drop: 5}, {head: "took", drop: 4}, {head: "", left: true, drop: 1}}
 	var rows [][]string
 	blank := func(s string) string { return strings.TrimPrefix(s, "—") }
+	if heads := slices.DeleteFunc(slices.Clone(fs), func(f figureView) bool { return !f.Primary }); len(heads) > 0 {
+		fs = heads // the report has the rest
+	}
 	for _, f := range fs {
 		var marks []string
 		for _, m := range f.Marks {
