@@ -109,7 +109,7 @@ func (r *rig) Trial(ctx context.Context, req providers.TrialRequest) (providers.
 
 // request is the trial in the engine's terms.
 func (r *rig) request(req providers.TrialRequest) engine.Request {
-	q := engine.Request{Load: req.Load, Duration: req.Duration, Frames: uint64(max(0, req.Frames)), Burst: req.Burst, Steps: req.Steps, Drain: req.Drain,
+	q := engine.Request{Load: req.Load, Duration: req.Duration, Frames: uint64(max(0, req.Frames)), Burst: req.Burst, Steps: req.Steps, Slice: req.Slice, Drain: req.Drain,
 		Streams: []engine.Stream{{From: r.from, To: r.to, Traffic: req.Traffic}}}
 	if req.Bidirectional {
 		q.Streams = append(q.Streams, engine.Stream{From: r.to, To: r.from, Traffic: reversed(req.Traffic)})

@@ -54,7 +54,9 @@ type Request struct {
 	// ends the stream.
 	Frames uint64
 	Burst  int // more than 1: so many back to back, at Load on average. A burst has until the next one is due to get into the port
-	Steps  []providers.Step
+	// Slice, when not 0, asks for the loss over time: Direction.LossSlices.
+	Slice time.Duration
+	Steps []providers.Step
 	// Drain is how long to receive after the stream. It ends earlier when every frame that was sent has come back.
 	Drain time.Duration
 }

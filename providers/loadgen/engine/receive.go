@@ -20,10 +20,11 @@ type receiver struct {
 
 // flow is what one receiver gets of one sender.
 type flow struct {
-	tally *tally.Tally
-	sent  *atomic.Uint64 // by the sender: a frame beyond it was never sent
-	limit uint64         // sent, as last read
-	top   uint64         // one more than the highest number that came
+	tally  *tally.Tally
+	sent   *atomic.Uint64 // by the sender: a frame beyond it was never sent
+	limit  uint64         // sent, as last read
+	top    uint64         // one more than the highest number that came
+	slices *slices        // of distinct frames; nil: nobody asks
 
 	shared arrived // what other threads see
 }
@@ -54,7 +55,11 @@ func (r *receiver) step(now func() int64) int {
 		if seq >= w.top {
 			w.top = seq + 1
 		}
+		before := w.tally.Received()
 		w.tally.Record(seq, stamp, t, seq&r.sample == 0)
+		if w.slices != nil && w.tally.Received() != before {
+			w.slices.add(stamp, 1)
+		}
 	}
 	r.queue.Release()
 	for _, w := range r.flows {

@@ -65,6 +65,7 @@ func (t *trial) direction(stream int) (d providers.Direction, health, notes []st
 	var all []*tally.Tally
 	var sent tally.Sent
 	var lastLoss *time.Duration
+	var due, came []*slices
 	for n, s := range t.senders {
 		if t.of[n] != stream {
 			continue
@@ -73,6 +74,9 @@ func (t *trial) direction(stream int) (d providers.Direction, health, notes []st
 		for _, r := range t.receivers {
 			if f := r.flows[n]; f != nil {
 				own = append(own, f.tally)
+				if f.slices != nil {
+					came = append(came, f.slices)
+				}
 			}
 		}
 		all = append(all, own...)
@@ -81,8 +85,13 @@ func (t *trial) direction(stream int) (d providers.Direction, health, notes []st
 		if err != nil {
 			health = append(health, err.Error())
 		}
-		if r.LastLoss != nil && (lastLoss == nil || *lastLoss < *r.LastLoss) {
-			lastLoss = r.LastLoss
+		lastLoss = later(lastLoss, r.LastLoss)
+		if s.refusedLast > 0 && !s.pace.unpaced() {
+			refused := time.Duration(s.refusedLast - 1)
+			lastLoss = later(lastLoss, &refused)
+		}
+		if s.slices != nil {
+			due = append(due, s.slices)
 		}
 		sent.Frames += s.sent
 		d.Sent += s.sent
@@ -91,6 +100,7 @@ func (t *trial) direction(stream int) (d providers.Direction, health, notes []st
 	r, _ := tally.Sum(sent, all...) // what is wrong was said above
 	r.LastLoss = lastLoss
 	r.Fill(&d)
+	d.LossSlices = lost(due, came)
 	return d, health, r.Notes()
 }
 

@@ -77,6 +77,9 @@ func (e *Engine) check(req Request, disturbed bool, after time.Duration) error {
 			return fmt.Errorf("a load lasts for %s: it needs a time above 0", s.Duration)
 		}
 	}
+	if err := checkSlices(req); err != nil {
+		return err
+	}
 	switch {
 	case req.Frames > 0 && len(req.Steps) > 0:
 		return errors.New("a number of frames cannot be sent in steps: steps have a duration")
@@ -155,7 +158,7 @@ func (t *trial) makeSenders() ([]*txQueue, error) {
 			if b.MaxSize() > from.MaxFrame() || b.MaxSize() > to.MaxFrame() {
 				return nil, fmt.Errorf("frames of %d bytes and the FCS are longer than ports %s (%d) and %s (%d) take", b.MaxSize(), from.Name(), from.MaxFrame(), to.Name(), to.MaxFrame())
 			}
-			s := &sender{queue: made[at], builder: b, who: int32(n), pace: newPace(t.req, q, parts), sample: e.sample()}
+			s := &sender{queue: made[at], builder: b, who: int32(n), pace: newPace(t.req, q, parts), sample: e.sample(), slices: newSlices(t.req)}
 			s.catchUp = e.catchUp(made[at].Depth(), t.req.Burst)
 			t.senders, t.of = append(t.senders, s), append(t.of, i)
 		}
@@ -197,7 +200,7 @@ func (t *trial) makeReceiver(at int, q port.RxQueue) *receiver {
 	r := &receiver{queue: q, port: at, token: t.engine.token, sample: t.engine.sample(), flows: make([]*flow, len(t.senders))}
 	for n, s := range t.senders {
 		if t.req.Streams[t.of[n]].To == at {
-			r.flows[n] = &flow{tally: t.engine.lend(t.lent), sent: &s.shared.count}
+			r.flows[n] = &flow{tally: t.engine.lend(t.lent), sent: &s.shared.count, slices: newSlices(t.req)}
 			t.lent++
 		}
 	}

@@ -25,8 +25,10 @@ type sender struct {
 
 	// done counts frames whose time is over one way or another: sent, refused or missed.
 	done, sent, unsent, behind uint64
-	stall                      int64 // since when the port takes nothing of a stream that has a number of frames only; 0: it does
-	first, last                int64 // when frames were sent; last is also that of the end of the schedule
+	refusedLast                int64   // when a frame was refused last, and 1; 0: never
+	slices                     *slices // of what was due, sent or refused; nil: nobody asks
+	stall                      int64   // since when the port takes nothing of a stream that has a number of frames only; 0: it does
+	first, last                int64   // when frames were sent; last is also that of the end of the schedule
 	ended                      bool
 	short                      bool // ended before its time
 
@@ -62,7 +64,7 @@ func (s *sender) step(t int64) (bool, error) {
 	due, passed := s.pace.at(t, s.done)
 	unpaced := due == noLimit || s.pace.unpaced()
 	if late := due - s.done; !unpaced && late > s.catchUp {
-		s.forfeit(late - s.catchUp)
+		s.forfeit(late-s.catchUp, t)
 	}
 	n := int(min(due-s.done, batch))
 	if s.window != nil {
@@ -70,7 +72,7 @@ func (s *sender) step(t int64) (bool, error) {
 	}
 	if n == 0 {
 		if s.window != nil && t >= s.pace.lasted { // a window that is closed at the end of the schedule opens too late
-			s.unsent += due - s.done
+			s.refuse(due-s.done, t)
 			s.done = due
 		}
 		return false, s.finish(t)
@@ -85,7 +87,7 @@ func (s *sender) step(t int64) (bool, error) {
 	case unpaced:
 		s.stalled(t, got)
 	case passed > s.done: // the port is full: it refuses also what else is due
-		s.unsent += passed - s.done
+		s.refuse(passed-s.done, t)
 		s.done = passed
 	}
 	return got > 0, s.finish(t)
@@ -120,6 +122,9 @@ func (s *sender) write(slot *port.Slot, n uint64, t int64) {
 	if n&s.sample == 0 {
 		at = stamp(s.now())
 	}
+	if s.slices != nil {
+		s.slices.add(at, 1)
+	}
 	size := s.builder.Size(n)
 	if slot.ID >= len(s.queue.held) {
 		s.queue.held = append(s.queue.held, make([]held, slot.ID+1-len(s.queue.held))...) // the first time around only
@@ -133,13 +138,25 @@ func (s *sender) write(slot *port.Slot, n uint64, t int64) {
 }
 
 // forfeit gives up frames that cannot be caught up. It is the other side's doing when the window was closed, and the tester's else.
-func (s *sender) forfeit(n uint64) {
+func (s *sender) forfeit(n uint64, t int64) {
 	s.done += n
 	if s.window != nil && s.window.closed {
-		s.unsent += n
+		s.refuse(n, t)
 		return
 	}
 	s.behind += n
+}
+
+// refuse counts frames that were due and that the other side did not take.
+func (s *sender) refuse(n uint64, t int64) {
+	if n == 0 {
+		return
+	}
+	s.unsent += n
+	s.refusedLast = t + 1
+	if s.slices != nil {
+		s.slices.add(stamp(t), n)
+	}
 }
 
 // stalled ends a stream of a number of frames whose port takes nothing for too long.
