@@ -72,6 +72,7 @@ func (m *model) stream(req providers.TrialRequest, capacity float64) (providers.
 	var now, lastLoss, queue, busiest float64 // seconds, frames, and the greatest load over the capacity
 	var lost float64
 	recovering := false
+	slices := newSlices(req)
 	for _, s := range append([]providers.Step{{Load: req.Load, Duration: req.Duration}}, req.Steps...) {
 		rate, length := s.Load, s.Duration.Seconds()
 		if rate == 0 || rate > m.testerRate {
@@ -99,22 +100,25 @@ func (m *model) stream(req providers.TrialRequest, capacity float64) (providers.
 			queue = math.Max(0, math.Min(m.buffer, queue+excess-math.Max(0, capacity-rate)*length))
 		}
 		overloaded := gone > 0
+		until := length // of what is lost in this step for a reason
 		if overloaded {
 			lastLoss = now + length
 		}
 		if recovering && !overloaded && m.recovery > 0 {
 			t := math.Min(length, m.recovery.Seconds())
 			gone += rate * t * recoveryLoss
-			lastLoss = now + t
+			until, lastLoss = t, now+t
 		}
 		recovering = overloaded
 		if rate >= m.inversionFrom && rate < m.inversionTo {
 			gone = math.Max(gone, sent*m.inversionLoss)
-			lastLoss = now + length
+			until, lastLoss = length, now+length
 		}
 		gone = math.Min(sent, math.Ceil(gone-1e-6))
+		slices.spread(now, now+until, gone)
 		if random := m.random(sent - gone); random > 0 {
 			gone += random
+			slices.spread(now, now+length, random)
 			lastLoss = math.Max(lastLoss, now+length*random/(random+1))
 		}
 		d.Sent, lost, busiest = d.Sent+uint64(sent), lost+gone, math.Max(busiest, rate/capacity)
@@ -123,7 +127,9 @@ func (m *model) stream(req providers.TrialRequest, capacity float64) (providers.
 	if after := req.DisturbAfter.Seconds(); req.Disturb != nil || after > 0 {
 		t := math.Min(m.outage.Seconds(), math.Max(0, now-after))
 		if t > 0 {
-			lost += math.Ceil(t / now * (float64(d.Sent) - lost))
+			n := math.Ceil(t / now * (float64(d.Sent) - lost))
+			slices.spread(after, after+t, n)
+			lost += n
 			lastLoss = math.Max(lastLoss, after+t)
 		}
 		if after+t < now { // else nothing came back, so no gap ended
@@ -141,7 +147,46 @@ func (m *model) stream(req providers.TrialRequest, capacity float64) (providers.
 		busiest = 0
 	}
 	d.Latency = m.delays(math.Min(1, busiest), d.Received)
+	d.LossSlices = slices.counts
 	return d, health
+}
+
+// slices are the frames lost over time.
+type slices struct {
+	length float64 // seconds
+	counts []uint64
+}
+
+// newSlices has no counts when none are asked for.
+func newSlices(req providers.TrialRequest) slices {
+	if req.Slice <= 0 || req.Frames > 0 {
+		return slices{}
+	}
+	whole := req.Duration
+	for _, s := range req.Steps {
+		whole += s.Duration
+	}
+	return slices{req.Slice.Seconds(), make([]uint64, (whole+req.Slice-1)/req.Slice)}
+}
+
+// spread puts n frames, a whole number, evenly between two times: few of them stand far apart.
+func (s slices) spread(from, to, n float64) {
+	if len(s.counts) == 0 || n <= 0 {
+		return
+	}
+	at := func(k float64) int { // of the k-th frame
+		return max(0, min(len(s.counts)-1, int((from+(to-from)*(k+0.5)/n)/s.length)))
+	}
+	for k := 0.0; k < n; {
+		i := at(k)
+		// The frames of this slice, found by where the next one begins.
+		next := math.Min(n, math.Max(k+1, math.Ceil(n*((float64(i+1)*s.length-from)/(to-from))-0.5)))
+		if i == len(s.counts)-1 {
+			next = n
+		}
+		s.counts[i] += uint64(next - k)
+		k = next
+	}
 }
 
 // forwarded is the rate that comes through at an offered one, of a queue without end: a step, or a knee that bends from rate to capacity.
@@ -165,6 +210,7 @@ func (m *model) overflow(burst, capacity float64) float64 {
 // spoil is a trial that must not count, or must not be believed.
 func (m *model) spoil(res *providers.TrialResult) {
 	d := &res.Directions[0]
+	d.LossSlices = nil // they would not add up
 	switch m.fault {
 	case "queue":
 		res.Health = append(res.Health, "the tester's receive queue was full")

@@ -140,8 +140,10 @@ type Trial struct {
 	LastLoss     *float64                `json:"last_loss_s,omitempty"` // into the stream
 	Outage       *float64                `json:"outage_s,omitempty"`
 	OutageAt     *float64                `json:"outage_at_s,omitempty"`
-	Notes        []string                `json:"notes,omitempty"`      // what a reader should know though the trial counts
-	Directions   []Direction             `json:"directions,omitempty"` // when there are two; the figures above are their sum
+	Slice        float64                 `json:"slice_s,omitempty"`     // 0: the loss over time was not asked for
+	LossSlices   []uint64                `json:"loss_slices,omitempty"` // frames lost by slice of when they were due, all directions together
+	Notes        []string                `json:"notes,omitempty"`       // what a reader should know though the trial counts
+	Directions   []Direction             `json:"directions,omitempty"`  // when there are two; the figures above are their sum
 }
 
 // Step is a load that followed without a pause.

@@ -71,12 +71,13 @@ type measured struct {
 func (m measured) trial() Trial {
 	res := m.result
 	t := Trial{FrameSize: m.size, Flows: m.flows, Phase: m.ask.Phase, Repeat: m.repeat, Attempt: m.attempt, Started: m.started,
-		Intended: m.lasts().Seconds(), Duration: res.Duration.Seconds(), Frames: m.ask.Frames, Burst: m.ask.Burst,
+		Intended: m.lasts().Seconds(), Duration: res.Duration.Seconds(), Frames: m.ask.Frames, Burst: m.ask.Burst, Slice: m.ask.Slice.Seconds(),
 		Offered: m.ask.Load * float64(m.directions), Observations: m.watched, Notes: slices.Concat(m.notes, res.Notes)}
 	for _, s := range m.ask.Steps {
 		t.Steps = append(t.Steps, Step{Offered: s.Load * float64(m.directions), Duration: s.Duration.Seconds()})
 	}
-	for _, d := range res.Directions {
+	for i, d := range res.Directions {
+		t.LossSlices = search.AddLoss(t.LossSlices, i == 0, d.LossSlices)
 		t.Sent, t.Unsent, t.Received = t.Sent+d.Sent, t.Unsent+d.Unsent, t.Received+d.Received
 		t.Duplicated, t.Reordered, t.Surplus = t.Duplicated+d.Duplicated, t.Reordered+d.Reordered, t.Surplus+d.Surplus
 		t.LossRatio = max(t.LossRatio, lossRatio(d, m.ask.Load))

@@ -136,7 +136,7 @@ func byName(t testing.TB, figures []Figure) map[string]Figure {
 // measure makes a trial and sums it up as the bench stage does; false: INVALID.
 func measure(t testing.TB, g providers.Generator, a Ask, directions int) (Seen, bool) {
 	t.Helper()
-	req := providers.TrialRequest{Load: a.Load, Duration: a.Duration, Frames: a.Frames, Burst: a.Burst, Steps: a.Steps, DisturbAfter: a.After,
+	req := providers.TrialRequest{Load: a.Load, Duration: a.Duration, Frames: a.Frames, Burst: a.Burst, Steps: a.Steps, Slice: a.Slice, DisturbAfter: a.After,
 		Traffic: providers.Traffic{FrameSize: 64, Flows: 1, Bidirectional: directions == 2}}
 	disturbed := 0
 	if a.Disturb {
@@ -173,6 +173,7 @@ func measure(t testing.TB, g providers.Generator, a Ask, directions int) (Seen, 
 			s.RxRate = rx
 		}
 		s.Latency = append(s.Latency, d.Latency)
+		s.LossSlices = AddLoss(s.LossSlices, i == 0, d.LossSlices)
 		s.LastLoss, s.Outage, s.OutageAt = later(s.LastLoss, d.LastLoss), later(s.Outage, d.Outage), later(s.OutageAt, d.OutageAt)
 	}
 	return s, valid

@@ -20,9 +20,11 @@ type RecoveryConfig struct {
 	MaxTime      time.Duration // the goal: the longest recovery that is a PASS; 0: no goal but that it recovers
 }
 
-// Recovery overloads the device and then halves the load: recovery_time is from that moment to when the last lost frame had been sent. A device that loses until the
-// end did not recover: a FAIL, and the figure is None. Where the time is longer than a moment, a second trial (phase "baseline") at the reduced load alone tells whether the device loses
-// frames without any overload: then the last lost frame says nothing about recovery, and the figure is None.
+// Recovery overloads the device and then halves the load: recovery_time is from that moment to when the last frame that the overload cost had been sent.
+//
+// A path may lose a frame now and then whatever the load, so the last lost frame alone says nothing. The trial reports its loss over time, and the time is where a higher rate
+// of loss gives way to a lower one (lossChange). Where nothing at all is lost from there on, it is exact; else to a slice. A device that goes on losing more than recoveryLoss, or
+// whose loss changes only at the very end, did not recover: a FAIL, and the figure is None.
 func Recovery(c RecoveryConfig) (Search, error) {
 	c.Overload, c.Reduced = or(c.Overload, 1.1), or(c.Reduced, 0.5)
 	c.OverloadTime, c.ReducedTime = or(c.OverloadTime, time.Minute), or(c.ReducedTime, time.Minute)
@@ -42,8 +44,43 @@ func Recovery(c RecoveryConfig) (Search, error) {
 	return recovery{c}, errors.Join(err, load(c.Throughput), load(c.Max), duration("the overload", c.OverloadTime), duration("the reduced load", c.ReducedTime))
 }
 
-// moment is a recovery time that is believed as it is: loss that has other causes would hardly end so soon.
-const moment = 10 * time.Millisecond
+const (
+	// recoverySlice is how fine the loss is looked at over time; longer where the reduced load is short or very long.
+	recoverySlice = 10 * time.Millisecond
+	// recoveryLoss is the loss ratio at the reduced load above which a device does not carry it.
+	recoveryLoss = 1e-3
+)
+
+// changeEvidence is the logarithm of the likelihood ratio from which a change is believed: loss at one steady rate shows as much less than once in ten thousand trials.
+const changeEvidence = 12
+
+// lossChange finds where a higher rate of loss gives way to a lower one: the number of slices before the change that makes what was counted most likely, if both parts follow
+// Poisson's distribution; 0 when one rate explains it as well. lost is by slice.
+func lossChange(lost []float64) int {
+	all := 0.0
+	for _, n := range lost {
+		all += n
+	}
+	likely := func(sum float64, slices int) float64 {
+		if sum == 0 {
+			return 0
+		}
+		return sum * math.Log(sum/float64(slices))
+	}
+	same := likely(all, len(lost))
+	change, best, before := 0, float64(changeEvidence), 0.0
+	for i := 1; i < len(lost); i++ {
+		before += lost[i-1]
+		rest := all - before
+		if before/float64(i) <= rest/float64(len(lost)-i) {
+			continue
+		}
+		if e := likely(before, i) + likely(rest, len(lost)-i) - same; e > best {
+			change, best = i, e
+		}
+	}
+	return change
+}
 
 type recovery struct{ c RecoveryConfig }
 
@@ -60,36 +97,63 @@ func (r recovery) overload() float64 {
 func (r recovery) reduced() float64 { return math.Max(1, math.Floor(r.overload()*r.c.Reduced)) }
 
 func (r recovery) Next(done []Seen) (Ask, bool) {
-	switch len(done) {
-	case 0:
-		return Ask{Phase: "recovery", Load: r.overload(), Duration: r.c.OverloadTime, Steps: []providers.Step{{Load: r.reduced(), Duration: r.c.ReducedTime}}}, true
-	case 1:
-		if d, _, failed := r.took(done[0]); failed || d > moment {
-			return Ask{Phase: "baseline", Load: r.reduced(), Duration: r.c.ReducedTime}, true
-		}
+	if len(done) > 0 {
+		return Ask{}, false
 	}
-	return Ask{}, false
+	return Ask{Phase: "recovery", Load: r.overload(), Duration: r.c.OverloadTime, Slice: r.slice(),
+		Steps: []providers.Step{{Load: r.reduced(), Duration: r.c.ReducedTime}}}, true
 }
 
-// took is the recovery time, or why there is none; failed: because the device did not recover.
-func (r recovery) took(t Seen) (d time.Duration, none string, failed bool) {
+// slice cuts the reduced load into twenty slices at least, and the whole into fifty thousand at most.
+func (r recovery) slice() time.Duration {
+	return max(min(recoverySlice, r.c.ReducedTime/20), (r.c.OverloadTime+r.c.ReducedTime)/50_000, 1)
+}
+
+// took is the recovery time and the path's own loss, or why there is none; failed: because the device did not recover.
+func (r recovery) took(t Seen) (d time.Duration, own float64, none string, failed bool) {
 	whole := r.c.OverloadTime + r.c.ReducedTime
+	late := fmt.Sprintf("frames were lost until the end of the %s at the reduced load", r.c.ReducedTime)
 	switch {
 	case t.Loss == 0:
-		return 0, fmt.Sprintf("not overloaded: nothing was lost at %s", fps(r.overload())), false
-	case t.LastLoss == nil:
-		return 0, "the generator cannot tell when a frame was lost", false
-	case whole-*t.LastLoss < min(time.Second, r.c.ReducedTime/10):
-		return 0, fmt.Sprintf("frames were lost until the end of the %s at the reduced load", r.c.ReducedTime), true
+		return 0, 0, fmt.Sprintf("not overloaded: nothing was lost at %s", fps(r.overload())), false
+	case t.LossSlices == nil && t.LastLoss == nil:
+		return 0, 0, "the generator cannot tell when a frame was lost", false
+	case t.LossSlices == nil && whole-*t.LastLoss < min(time.Second, r.c.ReducedTime/10):
+		return 0, 0, late, true
+	case t.LossSlices == nil:
+		return max(0, *t.LastLoss-r.c.OverloadTime), 0, "", false
 	}
-	return max(0, *t.LastLoss-r.c.OverloadTime), "", false
+	at := func(i int) float64 {
+		if i < len(t.LossSlices) {
+			return float64(t.LossSlices[i])
+		}
+		return 0
+	}
+	slice := t.Slice
+	step, end := int(r.c.OverloadTime/slice), int((whole+slice-1)/slice)
+	reduced := make([]float64, end-step)
+	for i := range reduced {
+		reduced[i] = at(step + i)
+	}
+	change := lossChange(reduced)
+	rest := 0.0
+	for _, n := range reduced[change:] {
+		rest += n
+	}
+	ways := float64(max(1, len(t.Latency)))
+	own = rest / (r.reduced() * ways * slice.Seconds() * float64(len(reduced)-change))
+	d = max(0, time.Duration(step+change)*slice-r.c.OverloadTime)
+	switch {
+	case own > recoveryLoss, change > 0 && r.c.ReducedTime-d < min(time.Second, r.c.ReducedTime/10):
+		return 0, own, late, true
+	case rest == 0 && t.LastLoss != nil: // then the last frame that the overload cost is known exactly
+		d = max(0, min(d, *t.LastLoss-r.c.OverloadTime))
+	}
+	return d, own, "", false
 }
 
 func (r recovery) Judge(t Seen) string {
-	if t.Phase == "baseline" {
-		return ""
-	}
-	d, none, failed := r.took(t)
+	d, _, none, failed := r.took(t)
 	switch {
 	case failed:
 		return none
@@ -113,14 +177,10 @@ func (r recovery) Figures(done []Seen) []Figure {
 		f.Unfinished = true
 		return []Figure{f}
 	}
-	_, f.Unfinished = r.Next(done)
-	d, none, _ := r.took(done[0])
+	d, own, none, _ := r.took(done[0])
 	f.Value, f.None = d.Seconds(), none
-	if len(done) > 1 {
-		f.Attributes = append(f.Attributes, [2]string{"loss at the reduced load alone", percent(done[1].Loss)})
-		if done[1].Loss > 0 {
-			f.Value, f.None = 0, fmt.Sprintf("not to be told: the device loses %s at the reduced load without any overload", percent(done[1].Loss))
-		}
+	if own > 0 && none == "" {
+		f.Attributes = append(f.Attributes, [2]string{"the path's own loss at the reduced load", percent(own)}, [2]string{"resolution", done[0].Slice.String()})
 	}
 	return []Figure{f}
 }

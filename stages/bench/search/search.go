@@ -4,6 +4,7 @@
 package search
 
 import (
+	"slices"
 	"time"
 
 	"plumb/providers"
@@ -11,7 +12,7 @@ import (
 
 // Ask is a trial to make.
 type Ask struct {
-	// Phase names what the trial is for: "search", "verify", "curve", "latency", "burst", "baseline", "recovery", "reset", "soak", "warm_up", "maximum". A trial's phase comes
+	// Phase names what the trial is for: "search", "verify", "curve", "latency", "burst", "recovery", "reset", "soak", "warm_up", "maximum". A trial's phase comes
 	// back in Seen.
 	Phase    string
 	Load     float64 // frames/s and direction; 0: as fast as possible
@@ -41,6 +42,20 @@ type Seen struct {
 	Outage, OutageAt       *time.Duration // the longer of two directions
 	// Unexplained are lost frames, of all directions, whose loss no hop of the ledger names (the sum of its unexplained, without sign); 0 without a ledger.
 	Unexplained uint64
+}
+
+// AddLoss adds a direction's loss by slice to that of the directions before it. It is not known when that of one is not.
+func AddLoss(sum []uint64, first bool, more []uint64) []uint64 {
+	if first {
+		return slices.Clone(more)
+	}
+	if len(sum) != len(more) {
+		return nil
+	}
+	for i, n := range more {
+		sum[i] += n
+	}
+	return sum
 }
 
 // Search decides what to try. Methods are called with the trials that counted, in the order they were made.
