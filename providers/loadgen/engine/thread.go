@@ -21,7 +21,6 @@ type thread struct {
 	stop    time.Duration // the longest time in which it did not run, while frames were due
 	shut    bool          // its queues have nothing pending after the end
 	settled atomic.Bool   // shut, for others
-	err     error
 }
 
 // run is what the threads of one trial have in common.
