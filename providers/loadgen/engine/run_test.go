@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -102,13 +103,16 @@ func TestRunDisturbed(t *testing.T) {
 
 // A trial of an hour ends with its context, and says what it counted.
 func TestRunCancelled(t *testing.T) {
-	e, _, b := open(t, Config{}, porttest.Options{})
+	var once sync.Once
+	sent := make(chan struct{})
+	e, _, _ := open(t, Config{}, porttest.Options{Fate: func(int, uint64) int { once.Do(func() { close(sent) }); return 1 }})
 	ctx, cancel := context.WithCancel(t.Context())
 	req := Request{Streams: oneWay, Load: 10e3, Duration: time.Hour, Drain: time.Hour}
 	res, err := e.Run(ctx, req, func(context.Context) error {
 		if _, err := e.Run(ctx, req, nil, 0); err == nil {
 			t.Error("two trials at once")
 		}
+		<-sent
 		cancel()
 		return nil
 	}, time.Millisecond)
@@ -118,7 +122,6 @@ func TestRunCancelled(t *testing.T) {
 	if _, err := e.Run(ctx, req, nil, 0); !errors.Is(err, context.Canceled) {
 		t.Errorf("with a context that has ended: %v", err)
 	}
-	_ = b
 }
 
 func TestRunRefuses(t *testing.T) {
