@@ -103,6 +103,30 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// A port that sets the rate gets whole batches, until the last frames of a number of them.
+func TestWholeBatches(t *testing.T) {
+	for name, c := range map[string]struct {
+		depth int
+		req   Request
+	}{
+		"maximum":         {4 * batch, Request{Duration: 10 * time.Millisecond}},
+		"frames":          {4 * batch, Request{Frames: 100*batch + 7}},
+		"a small ring":    {batch / 2, Request{Frames: 100*batch + 7}},
+		"another depth":   {8 * batch, Request{Frames: 100*batch + 7}},
+	} {
+		s := newSim(t, Config{}, porttest.Options{Depth: c.depth, Delay: 10e3})
+		s.begin(c.req)
+		s.run(10*time.Millisecond, time.Microsecond)
+		got := countsOf(s.end(time.Second))
+		if got.Sent == 0 || got.Received != got.Sent || got.Unsent != 0 {
+			t.Errorf("%s: %+v", name, got)
+		}
+		if c.req.Frames > 0 && got.Sent != c.req.Frames || c.req.Frames == 0 && got.Sent%batch != 0 {
+			t.Errorf("%s: %d sent", name, got.Sent)
+		}
+	}
+}
+
 // What is still in the port at the end was never sent.
 func TestPending(t *testing.T) {
 	s := newSim(t, Config{}, porttest.Options{})

@@ -77,7 +77,7 @@ func (s *sender) step(t int64) (bool, error) {
 		}
 		return false, s.finish(t)
 	}
-	got, err := s.send(n, t)
+	got, err := s.send(n, t, unpaced && n == batch && s.queue.Depth() >= 4*batch)
 	if err != nil {
 		return false, err
 	}
@@ -93,10 +93,11 @@ func (s *sender) step(t int64) (bool, error) {
 	return got > 0, s.finish(t)
 }
 
-// send writes and submits up to n frames; fewer when the port has no room.
-func (s *sender) send(n int, t int64) (int, error) {
+// send writes and submits up to n frames; fewer when the port has no room. With whole it waits for room for all: a port that sets the rate is nearly full all the time, and gets
+// a batch at once rather than a few frames each time it has taken some.
+func (s *sender) send(n int, t int64, whole bool) (int, error) {
 	slots := s.queue.Reserve(n)
-	if len(slots) == 0 {
+	if len(slots) == 0 || whole && len(slots) < n {
 		return 0, nil
 	}
 	prefetchWrite(slots, s.builder.Size(s.sent)-frame.SignatureSize)
