@@ -109,10 +109,10 @@ func TestWholeBatches(t *testing.T) {
 		depth int
 		req   Request
 	}{
-		"maximum":         {4 * batch, Request{Duration: 10 * time.Millisecond}},
-		"frames":          {4 * batch, Request{Frames: 100*batch + 7}},
-		"a small ring":    {batch / 2, Request{Frames: 100*batch + 7}},
-		"another depth":   {8 * batch, Request{Frames: 100*batch + 7}},
+		"maximum":       {4 * batch, Request{Duration: 10 * time.Millisecond}},
+		"frames":        {4 * batch, Request{Frames: 100*batch + 7}},
+		"a small ring":  {batch / 2, Request{Frames: 100*batch + 7}},
+		"another depth": {8 * batch, Request{Frames: 100*batch + 7}},
 	} {
 		s := newSim(t, Config{}, porttest.Options{Depth: c.depth, Delay: 10e3})
 		s.begin(c.req)
