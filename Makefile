@@ -7,7 +7,7 @@ VERSION := 0.1.0+$(shell git describe --tags --always --dirty=.dirty 2>/dev/null
 BIN     := bin/plumb
 
 .DEFAULT_GOAL := help
-.PHONY: help build setup demo test test-race test-unit lint fmt bench bench-loadgen fuzz-short docs clean
+.PHONY: help build setup setup-test demo test test-race test-unit lint fmt bench bench-loadgen fuzz-short docs clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -21,13 +21,16 @@ setup: ## install what a fresh Debian 12 machine lacks (Open vSwitch with DPDK, 
 demo: setup build ## set up, apply examples/quickstart, print the table, destroy, prove that nothing is left behind
 	.ci/demo $(BIN)
 
-test: setup ## every test, with the real OVS-DPDK and testpmd (root)
+setup-test: # what only tests need: the race detector's C compiler
+	.ci/setup gcc libc6-dev
+
+test: setup-test ## every test, with the real OVS-DPDK and testpmd (root)
 	.ci/test
 
 test-unit: ## tests that need neither root nor daemons
 	go test ./...
 
-test-race: setup ## every test under the race detector
+test-race: setup-test ## every test under the race detector
 	CGO_ENABLED=1 RACE=1 .ci/test
 
 lint: ## gofmt, go vet, staticcheck, import rules
@@ -35,7 +38,7 @@ lint: ## gofmt, go vet, staticcheck, import rules
 
 fmt: ## format Go and HCL files
 	gofmt -w $$(git ls-files '*.go')
-	for d in modules examples/quickstart examples/module-pvp; do go run ./cmd/plumb fmt -recursive $$d; done
+	for d in modules examples/quickstart examples/module-pvp examples/methods examples/soak; do go run ./cmd/plumb fmt -recursive $$d; done
 
 bench: ## Go benchmarks: plan, no-op plan, apply, destroy of 4,000 resources, and the parsers
 	go test -run '^$$' -bench . -benchmem ./...
