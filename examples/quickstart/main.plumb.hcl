@@ -175,7 +175,7 @@ benchmark "p2p_ndr" {
     trial      = "500ms"
     sum        = "3s"
     width      = 2
-    time_limit = "1m"
+    time_limit = "3m"
     min_load   = "10k"
   }
 }
