@@ -40,7 +40,7 @@ func generatorSchema() *schema.Generator {
 		Description: "Two vhost-user sockets that the generator makes: where it sends and where it receives. The one that the path's first hop has as vhost_server_path sends, the last hop's receives; " +
 			"when the hops name no sockets, the first sends."}
 	a["queue_size"] = opt(cty.Number, cty.NumberIntVal(1024), "Descriptors of the virtqueues: a power of two. Large ones bridge the turns that threads take on a shared CPU.")
-	a["queue_size"].Validate = powerOfTwo
+	a["queue_size"].Validate = virtqueueSize()
 	a["mbufs"].Default = cty.NumberIntVal(16384)
 	a["extra_args"] = opt(cty.List(cty.String), cty.NilVal, "More arguments of both testpmds, one word each.")
 	return &schema.Generator{

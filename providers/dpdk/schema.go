@@ -45,7 +45,7 @@ func testpmdAttributes() map[string]*schema.Attribute {
 	}
 	num := func(least, most int64, what string) *schema.Attribute {
 		a := opt(cty.Number, cty.NilVal, what)
-		a.Validate = whole(least, most)
+		a.Validate = schema.Whole(least, most)
 		return a
 	}
 	a := coreAttributes(opt)
@@ -71,16 +71,16 @@ func testpmdAttributes() map[string]*schema.Attribute {
 // coreAttributes are those that the generator has too.
 func coreAttributes(opt func(cty.Type, cty.Value, string) *schema.Attribute) map[string]*schema.Attribute {
 	a := map[string]*schema.Attribute{
-		"cores":       {Type: cty.String, Required: true, Cost: schema.ServiceRestart, Canonical: canonicalCPUs, Description: "CPUs, as a list: 0-1. One runs the console and idles; the others forward and spin."},
+		"cores":       {Type: cty.String, Required: true, Cost: schema.ServiceRestart, Canonical: schema.CPUs, Description: "CPUs, as a list: 0-1. One runs the console and idles; the others forward and spin."},
 		"main_core":   opt(cty.Number, cty.NilVal, "The CPU of cores that runs the console. Unset: the lowest."),
 		"memory":      opt(cty.List(cty.Number), cty.ListVal([]cty.Value{cty.NumberIntVal(128)}), "MB of hugepages by NUMA node: [128] takes them from node 0, [0, 256] from node 1."),
 		"mbufs":       opt(cty.Number, cty.NumberIntVal(8192), "Packet buffers. Each takes 2.3 kB of memory; all descriptors of all ports must find one, and those on their way too."),
 		"burst":       opt(cty.Number, cty.NumberIntVal(32), "Frames that are received and sent at once, 1 to 512."),
 		"share_cores": opt(cty.Bool, cty.False, "Accept that the forwarding CPUs are shared with other threads that spin. Rates then say little: they take turns of milliseconds."),
 	}
-	a["main_core"].Validate = whole(0, cpuset.Max)
-	a["mbufs"].Validate = whole(512, 1<<24)
-	a["burst"].Validate = whole(1, 512)
+	a["main_core"].Validate = schema.Whole(0, cpuset.Max)
+	a["mbufs"].Validate = schema.Whole(512, 1<<24)
+	a["burst"].Validate = schema.Whole(1, 512)
 	a["memory"].Validate = func(v cty.Value) error {
 		for _, e := range v.AsValueSlice() {
 			if !e.IsKnown() {
@@ -89,7 +89,7 @@ func coreAttributes(opt func(cty.Type, cty.Value, string) *schema.Attribute) map
 			if e.IsNull() {
 				return errors.New("the list holds a null")
 			}
-			if err := whole(0, 1<<24)(e); err != nil {
+			if err := schema.Whole(0, 1<<24)(e); err != nil {
 				return err
 			}
 		}
@@ -117,8 +117,8 @@ func portBlock() schema.Block {
 			"pci":        opt(cty.String, cty.NilVal, "PCI address of a NIC that is bound to vfio-pci (or is mlx5): 0000:01:00.0."),
 		},
 	}
-	b.Attributes["queues"].Validate = whole(1, 128)
-	b.Attributes["queue_size"].Validate = powerOfTwo
+	b.Attributes["queues"].Validate = schema.Whole(1, 128)
+	b.Attributes["queue_size"].Validate = virtqueueSize()
 	b.Attributes["vhost_user"].Validate = socketPath
 	for _, n := range []string{"mac", "peer_mac"} {
 		b.Attributes[n].Canonical = canonicalMAC
@@ -138,19 +138,19 @@ func portBlock() schema.Block {
 	return b
 }
 
-// socketPath holds what a unix socket's address can carry (107 bytes, unix(7)) and what a vdev argument can.
+// socketPath holds what a socket's address can be and what a vdev argument can hold.
 func socketPath(v cty.Value) error {
-	p := v.AsString()
-	switch {
-	case !strings.HasPrefix(p, "/"):
-		return fmt.Errorf("%q is not an absolute path", p)
-	case len(p) > 107:
-		return fmt.Errorf("%q has %d bytes: the path of a socket has at most 107", p, len(p))
-	case strings.ContainsAny(p, ", \t\n"):
+	if err := schema.SocketPath(v); err != nil {
+		return err
+	}
+	if p := v.AsString(); strings.ContainsAny(p, ", \t\n") {
 		return fmt.Errorf("%q holds a comma or a blank, which DPDK cannot take", p)
 	}
 	return nil
 }
+
+// virtqueueSize is a number of descriptors (virtio 1.2, section 2.7: a power of two, at most 32768).
+func virtqueueSize() func(cty.Value) error { return schema.PowerOfTwo(schema.Whole(2, 32768)) }
 
 func harmless(v cty.Value) error {
 	if s := v.AsString(); s == "" || marked.Tidy(s) != s || strings.HasPrefix(s, ".") || len(s) > 64 {
@@ -159,38 +159,9 @@ func harmless(v cty.Value) error {
 	return nil
 }
 
-func canonicalCPUs(v cty.Value) (cty.Value, error) {
-	s, err := cpuset.Parse(v.AsString())
-	if err != nil {
-		return cty.NilVal, err
-	}
-	return cty.StringVal(s.String()), nil
-}
-
 func canonicalMAC(v cty.Value) (cty.Value, error) {
 	if !regexp.MustCompile(`^([0-9a-fA-F]{2}:){5}[0-9a-fA-F]{2}$`).MatchString(v.AsString()) {
 		return cty.NilVal, fmt.Errorf("%q is not a MAC address such as 02:00:00:00:00:01", v.AsString())
 	}
 	return cty.StringVal(strings.ToLower(v.AsString())), nil
-}
-
-// whole checks that a number is whole and within bounds.
-func whole(least, most int64) func(cty.Value) error {
-	return func(v cty.Value) error {
-		n, acc := v.AsBigFloat().Int64()
-		if !v.AsBigFloat().IsInt() || acc != 0 || n < least || n > most {
-			return fmt.Errorf("%s is not a whole number from %d to %d", v.AsBigFloat().Text('f', -1), least, most)
-		}
-		return nil
-	}
-}
-
-func powerOfTwo(v cty.Value) error {
-	if err := whole(2, 32768)(v); err != nil {
-		return err
-	}
-	if n, _ := v.AsBigFloat().Int64(); n&(n-1) != 0 {
-		return fmt.Errorf("%d is not a power of two", n)
-	}
-	return nil
 }

@@ -75,7 +75,7 @@ func validPages(v cty.Value) error {
 		case n.IsNull():
 			return fmt.Errorf("node %s has no count", k.AsString())
 		default:
-			if err := whole(0, 1<<32)(n); err != nil {
+			if err := schema.Whole(0, 1<<32)(n); err != nil {
 				return fmt.Errorf("node %s: %w", k.AsString(), err)
 			}
 		}

@@ -42,8 +42,8 @@ func (Load) Schema() *schema.Block {
 		"cores":   opt(cty.String, cty.NilVal, "CPUs that the workers may run on, as a list: 2,4-7. Without it the scheduler chooses."),
 		"method":  opt(cty.String, cty.NilVal, "How kind cpu computes or kind memory writes: a name that stress-ng's --cpu-method or --vm-method knows. Without it all in turns."),
 	}
-	a["workers"].Validate = wholeNumber(1, 4096)
-	a["load"].Validate = wholeNumber(1, 100)
+	a["workers"].Validate = schema.Whole(1, 4096)
+	a["load"].Validate = schema.Whole(1, 100)
 	a["size"].Validate = func(v cty.Value) error { _, err := parseBytes(v.AsString()); return err }
 	a["cores"].Validate = func(v cty.Value) error {
 		s, err := cpuset.Parse(v.AsString())
@@ -59,16 +59,6 @@ func (Load) Schema() *schema.Block {
 		return nil
 	}
 	return &schema.Block{Attributes: a, Description: "Disturbs a host on purpose while it is measured, by stress-ng: what VSPERF calls cpu_load and mem_load. It runs from before the first trial until after the last."}
-}
-
-func wholeNumber(from, to int64) func(cty.Value) error {
-	return func(v cty.Value) error {
-		n, acc := v.AsBigFloat().Int64()
-		if acc != 0 || n < from || n > to {
-			return fmt.Errorf("want a whole number from %d to %d", from, to)
-		}
-		return nil
-	}
 }
 
 // parseBytes reads "512M", "2G" and the like; a plain number is bytes.

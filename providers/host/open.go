@@ -18,7 +18,7 @@ func Schema() *schema.Block {
 		return &schema.Attribute{Type: cty.String, Required: required, Optional: !required, Description: what}
 	}
 	number := func(what string, least, most int64) *schema.Attribute {
-		return &schema.Attribute{Type: cty.Number, Optional: true, Description: what, Validate: whole(least, most)}
+		return &schema.Attribute{Type: cty.Number, Optional: true, Description: what, Validate: schema.Whole(least, most)}
 	}
 	const later = " Not supported by this version: only this machine is."
 	return &schema.Block{
@@ -46,17 +46,6 @@ func Schema() *schema.Block {
 				"parent": {Type: cty.DynamicPseudoType, Optional: true, Description: "The host it is on: host.NAME. Unset: this machine."},
 			}}},
 		},
-	}
-}
-
-// whole checks that a number is whole and within bounds.
-func whole(least, most int64) func(cty.Value) error {
-	return func(v cty.Value) error {
-		n, acc := v.AsBigFloat().Int64()
-		if !v.AsBigFloat().IsInt() || acc != 0 || n < least || n > most {
-			return fmt.Errorf("%s is not a whole number from %d to %d", v.AsBigFloat().Text('f', -1), least, most)
-		}
-		return nil
 	}
 }
 

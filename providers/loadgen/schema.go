@@ -3,8 +3,6 @@ package loadgen
 import (
 	"errors"
 	"fmt"
-	"math/bits"
-	"strings"
 	"time"
 
 	"github.com/zclconf/go-cty/cty"
@@ -25,10 +23,10 @@ const (
 
 func generatorSchema() *schema.Generator {
 	num := func(least, most int64, what string) *schema.Attribute {
-		return &schema.Attribute{Type: cty.Number, Optional: true, Description: what, Validate: whole(least, most)}
+		return &schema.Attribute{Type: cty.Number, Optional: true, Description: what, Validate: schema.Whole(least, most)}
 	}
 	a := map[string]*schema.Attribute{
-		"cpus": {Type: cty.String, Required: true, Canonical: canonicalCPUs, Validate: someCPU,
+		"cpus": {Type: cty.String, Required: true, Canonical: schema.CPUs, Validate: someCPU,
 			Description: "CPUs, as a list: 2-3. Each has one thread; the queues of all ports are dealt out to them in turns, those that send first. One is enough: its thread sends and receives in turns."},
 		"share_cores": {Type: cty.Bool, Optional: true, Default: cty.False,
 			Description: "Accept that the CPUs are shared with other threads that spin, such as a network function's. Threads then sleep when there is nothing to do (idle)."},
@@ -46,7 +44,7 @@ func generatorSchema() *schema.Generator {
 	a["realtime"].Default, a["window"].Default, a["catch_up"].Default = cty.Zero, cty.Zero, cty.Zero
 	a["sample"].Default, a["tx_queue_size"].Default = cty.NumberIntVal(defaultSample), cty.NumberIntVal(defaultTx)
 	for _, n := range []string{"sample", "rx_queue_size", "tx_queue_size"} {
-		a[n].Validate = powerOfTwo(a[n].Validate)
+		a[n].Validate = schema.PowerOfTwo(a[n].Validate)
 	}
 	return &schema.Generator{
 		Type: "loadgen",
@@ -75,36 +73,17 @@ func portBlock() schema.Block {
 		Description: "One port: vhost_user or interface says which. The one whose socket the path's first hop has as vhost_server_path sends, the last hop's receives; when the hops name " +
 			"no sockets, the first sends. A single port does both, for a path that ends where it begins.",
 		Attributes: map[string]*schema.Attribute{
-			"vhost_user": str("Path of a vhost-user socket; the port is the virtio side of it, as a VM would be.", socketPath),
+			"vhost_user": str("Path of a vhost-user socket; the port is the virtio side of it, as a VM would be.", schema.SocketPath),
 			"server":     {Type: cty.Bool, Optional: true, Default: cty.True, Description: "Make the socket and wait for the switch to connect (ovs_port type dpdkvhostuserclient). false: connect to the switch's socket."},
 			"hugepages":  {Type: cty.Bool, Optional: true, Default: cty.False, Description: "Keep the frames of a vhost-user port in hugepages of the default size. Normal pages were as fast where it was tried."},
 			"interface":  str("Name of a kernel interface: veth, tap or a NIC that is bound to its kernel driver.", nil),
 			"netns":      str("Network namespace that the interface is in, as ip netns knows it. Unset: the host's.", nil),
 			"mode":       str("How an interface is attached: af_xdp, af_packet, or auto, the first of these that works.", nil),
-			"queues":     {Type: cty.Number, Optional: true, Default: cty.NumberIntVal(1), Validate: whole(1, 64), Description: "Pairs of queues. Each stream is spread over all of the sending port."},
+			"queues":     {Type: cty.Number, Optional: true, Default: cty.NumberIntVal(1), Validate: schema.Whole(1, 64), Description: "Pairs of queues. Each stream is spread over all of the sending port."},
 		},
 	}
 	b.Attributes["mode"].Default, b.Attributes["mode"].OneOf = cty.StringVal("auto"), []string{"auto", "af_xdp", "af_packet"}
 	return b
-}
-
-// socketPath holds what a unix socket's address can carry (unix(7)).
-func socketPath(v cty.Value) error {
-	switch p := v.AsString(); {
-	case !strings.HasPrefix(p, "/"):
-		return fmt.Errorf("%q is not an absolute path", p)
-	case len(p) > 107:
-		return fmt.Errorf("%q has %d bytes: the path of a socket has at most 107", p, len(p))
-	}
-	return nil
-}
-
-func canonicalCPUs(v cty.Value) (cty.Value, error) {
-	s, err := cpuset.Parse(v.AsString())
-	if err != nil {
-		return cty.NilVal, err
-	}
-	return cty.StringVal(s.String()), nil
 }
 
 func someCPU(v cty.Value) error {
@@ -122,29 +101,6 @@ func duration(least, most time.Duration) func(cty.Value) error {
 			return fmt.Errorf("%q is not a duration such as 50us or 1ms", v.AsString())
 		case d < least || d > most:
 			return fmt.Errorf("%s is not from %s to %s", d, least, most)
-		}
-		return nil
-	}
-}
-
-// whole checks that a number is whole and within bounds.
-func whole(least, most int64) func(cty.Value) error {
-	return func(v cty.Value) error {
-		n, acc := v.AsBigFloat().Int64()
-		if !v.AsBigFloat().IsInt() || acc != 0 || n < least || n > most {
-			return fmt.Errorf("%s is not a whole number from %d to %d", v.AsBigFloat().Text('f', -1), least, most)
-		}
-		return nil
-	}
-}
-
-func powerOfTwo(within func(cty.Value) error) func(cty.Value) error {
-	return func(v cty.Value) error {
-		if err := within(v); err != nil {
-			return err
-		}
-		if n, _ := v.AsBigFloat().Uint64(); bits.OnesCount64(n) != 1 {
-			return fmt.Errorf("%d is not a power of two", n)
 		}
 		return nil
 	}

@@ -1,8 +1,6 @@
 package ovs
 
 import (
-	"fmt"
-
 	"github.com/zclconf/go-cty/cty"
 
 	"plumb/lang/schema"
@@ -96,7 +94,7 @@ func (portType) Schema() *schema.Resource {
 		attrs[o.attr] = o.attribute()
 	}
 	for _, name := range []string{"rxq_descriptors", "txq_descriptors"} {
-		attrs[name].Validate = powerOfTwo
+		attrs[name].Validate = schema.PowerOfTwo(option{form: intForm, min: 1, max: 4096}.validate)
 	}
 	attrs["vf_mac"].Canonical, attrs["vf_mac"].Validate = canonicalMAC, nil
 	for _, o := range policing() {
@@ -125,15 +123,4 @@ func (portType) Schema() *schema.Resource {
 			}},
 		}},
 	}
-}
-
-func powerOfTwo(v cty.Value) error {
-	if err := (option{form: intForm, min: 1, max: 4096}).validate(v); err != nil {
-		return err
-	}
-	n, _ := v.AsBigFloat().Int64()
-	if n&(n-1) != 0 {
-		return fmt.Errorf("%d is not a power of two", n)
-	}
-	return nil
 }

@@ -19,7 +19,7 @@ func Methods() map[string]*schema.Block {
 				"duration": duration("10s", time.Millisecond, "How long the measured stream is (RFC 2544 section 24 asks for 60 s)."),
 				"load":     loadOr("max", "Offered load in frames per second and direction (1000000, 250k, 1.5M), or max: as fast as the generator can."),
 				"max_loss": maxLoss("Loss goal in percent of the frames: a trial that loses more is a FAIL. Left out: every trial that counts is a PASS."),
-				"burst": {Type: cty.Number, Optional: true, Validate: func(v cty.Value) error { return whole(v, 2, 1_000_000) },
+				"burst": {Type: cty.Number, Optional: true, Validate: schema.Whole(2, 1_000_000),
 					Description: "Sends so many frames back to back and pauses then, so that the load is kept on average. It needs a load. Left out: frames are evenly spaced."},
 			},
 		},

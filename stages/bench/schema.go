@@ -74,7 +74,7 @@ func optional(a *schema.Attribute) *schema.Attribute {
 
 func count(def, least, most int, what string) *schema.Attribute {
 	return &schema.Attribute{Type: cty.Number, Optional: true, Default: cty.NumberIntVal(int64(def)), Description: what,
-		Validate: func(v cty.Value) error { return whole(v, least, most) }}
+		Validate: schema.Whole(int64(least), int64(most))}
 }
 
 func percent(def float64, what string) *schema.Attribute {
@@ -90,14 +90,6 @@ func between(least, most float64) func(cty.Value) error {
 	}
 }
 
-func whole(v cty.Value, least, most int) error {
-	f := v.AsBigFloat()
-	if i, _ := f.Int64(); !f.IsInt() || i < int64(least) || i > int64(most) {
-		return fmt.Errorf("%s is not a whole number from %d to %d", f.Text('f', -1), least, most)
-	}
-	return nil
-}
-
 func eachWhole(least, most int) func(cty.Value) error {
 	return func(v cty.Value) error {
 		if v.LengthInt() == 0 {
@@ -110,7 +102,7 @@ func eachWhole(least, most int) func(cty.Value) error {
 			if e.IsNull() {
 				return fmt.Errorf("the list holds a null")
 			}
-			if err := whole(e, least, most); err != nil {
+			if err := schema.Whole(int64(least), int64(most))(e); err != nil {
 				return err
 			}
 		}

@@ -64,7 +64,7 @@ func trafficSchema() schema.Block {
 		Blocks: map[string]*schema.NestedBlock{"vxlan": {Nesting: schema.Single, Block: schema.Block{
 			Description: "Wraps the frames into VXLAN (RFC 7348) over UDP and IPv4. Frame sizes are then the outer frame's; VLAN tags are in it as well.",
 			Attributes: map[string]*schema.Attribute{
-				"vni":      {Type: cty.Number, Required: true, Validate: func(v cty.Value) error { return whole(v, 0, 1<<24-1) }, Description: "VXLAN network identifier, 0 to 16777215."},
+				"vni":      {Type: cty.Number, Required: true, Validate: schema.Whole(0, 1<<24-1), Description: "VXLAN network identifier, 0 to 16777215."},
 				"src_mac":  mac("Source MAC address of the outer frame. Default: the generator's own."),
 				"dst_mac":  mac("Destination MAC address of the outer frame. Default: the generator's own choice."),
 				"src_ip":   ip("Source address of the outer packet. Default: 198.18.0.1."),

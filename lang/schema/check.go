@@ -1,0 +1,58 @@
+package schema
+
+import (
+	"fmt"
+	"math/bits"
+	"strings"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"plumb/lang/cpuset"
+)
+
+// Checks and spellings that several types share, for Attribute.Validate and Attribute.Canonical. They are called with known values that are not null, and
+// their errors say what was given and what is wanted.
+
+// Whole checks that a number is whole and from least to most.
+func Whole(least, most int64) func(cty.Value) error {
+	return func(v cty.Value) error {
+		n, acc := v.AsBigFloat().Int64()
+		if acc != 0 || n < least || n > most {
+			return fmt.Errorf("%s is not a whole number from %d to %d", v.AsBigFloat().Text('f', -1), least, most)
+		}
+		return nil
+	}
+}
+
+// PowerOfTwo checks that a number which holds within, such as Whole, is a power of two.
+func PowerOfTwo(within func(cty.Value) error) func(cty.Value) error {
+	return func(v cty.Value) error {
+		if err := within(v); err != nil {
+			return err
+		}
+		if n, _ := v.AsBigFloat().Uint64(); bits.OnesCount64(n) != 1 {
+			return fmt.Errorf("%d is not a power of two", n)
+		}
+		return nil
+	}
+}
+
+// SocketPath checks that a text can be the address of a unix socket: an absolute path of at most 107 bytes (unix(7)).
+func SocketPath(v cty.Value) error {
+	switch p := v.AsString(); {
+	case !strings.HasPrefix(p, "/"):
+		return fmt.Errorf("%q is not an absolute path", p)
+	case len(p) > 107:
+		return fmt.Errorf("%q has %d bytes: the path of a socket has at most 107", p, len(p))
+	}
+	return nil
+}
+
+// CPUs writes a CPU list in its shortest form: two that name the same CPUs are equal.
+func CPUs(v cty.Value) (cty.Value, error) {
+	s, err := cpuset.Parse(v.AsString())
+	if err != nil {
+		return cty.NilVal, err
+	}
+	return cty.StringVal(s.String()), nil
+}

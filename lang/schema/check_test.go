@@ -1,0 +1,47 @@
+package schema
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/zclconf/go-cty/cty"
+)
+
+func TestChecks(t *testing.T) {
+	path := func(n int) cty.Value { return cty.StringVal("/" + strings.Repeat("x", n-1)) }
+	for _, c := range []struct {
+		name  string
+		check func(cty.Value) error
+		value cty.Value
+		want  string
+	}{
+		{"least", Whole(2, 9), cty.NumberIntVal(2), ""},
+		{"most", Whole(2, 9), cty.NumberIntVal(9), ""},
+		{"below", Whole(2, 9), cty.NumberIntVal(1), "1 is not a whole number from 2 to 9"},
+		{"above", Whole(2, 9), cty.NumberIntVal(10), "10 is not a whole number from 2 to 9"},
+		{"a half", Whole(2, 9), cty.NumberFloatVal(2.5), "2.5 is not a whole number from 2 to 9"},
+		{"beyond 64 bits", Whole(0, 1<<62), cty.MustParseNumberVal("1e30"), "1000000000000000000000000000000 is not a whole number from 0 to 4611686018427387904"},
+		{"a power", PowerOfTwo(Whole(1, 64)), cty.NumberIntVal(64), ""},
+		{"one", PowerOfTwo(Whole(1, 64)), cty.NumberIntVal(1), ""},
+		{"no power", PowerOfTwo(Whole(1, 64)), cty.NumberIntVal(48), "48 is not a power of two"},
+		{"not within", PowerOfTwo(Whole(1, 64)), cty.NumberIntVal(128), "128 is not a whole number from 1 to 64"},
+		{"nothing", PowerOfTwo(Whole(0, 64)), cty.Zero, "0 is not a power of two"},
+		{"a path", SocketPath, path(107), ""},
+		{"a long path", SocketPath, path(108), `"/` + strings.Repeat("x", 107) + `" has 108 bytes: the path of a socket has at most 107`},
+		{"a relative path", SocketPath, cty.StringVal("tg0"), `"tg0" is not an absolute path`},
+	} {
+		got := ""
+		if err := c.check(c.value); err != nil {
+			got = err.Error()
+		}
+		if got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+	if v, err := CPUs(cty.StringVal("3,0-1,2")); err != nil || v.AsString() != "0-3" {
+		t.Errorf("%v, %v", v, err)
+	}
+	if _, err := CPUs(cty.StringVal("x")); err == nil {
+		t.Error("x is a CPU list")
+	}
+}
