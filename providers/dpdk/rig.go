@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"plumb/providers"
+	"plumb/providers/internal/pause"
 )
 
 // rig is the open generator.
@@ -45,18 +46,7 @@ type clock struct {
 	wait func(context.Context, time.Duration) error
 }
 
-func wallClock() clock {
-	return clock{now: time.Now, wait: func(ctx context.Context, d time.Duration) error {
-		t := time.NewTimer(d)
-		defer t.Stop()
-		select {
-		case <-t.C:
-			return nil
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}}
-}
+func wallClock() clock { return clock{now: time.Now, wait: pause.For} }
 
 // checkTraffic refuses what testpmd 22.11 cannot send.
 func checkTraffic(t providers.Traffic, load float64) error {

@@ -14,7 +14,8 @@ type receiver struct {
 	port    int
 	token   uint16
 	sample  uint64
-	flows   []*flow // by the number of the sender; nil: its frames have no business at this port
+	slices  map[int]*slices // by stream, of distinct frames; nil: nobody asks
+	flows   []*flow         // by the number of the sender; nil: its frames have no business at this port
 	surplus uint64
 }
 
@@ -24,7 +25,7 @@ type flow struct {
 	sent   *atomic.Uint64 // by the sender: a frame beyond it was never sent
 	limit  uint64         // sent, as last read
 	top    uint64         // one more than the highest number that came
-	slices *slices        // of distinct frames; nil: nobody asks
+	slices *slices        // of its stream, which the receiver's other flows of that stream count in too
 
 	shared arrived // what other threads see
 }

@@ -74,9 +74,6 @@ func (t *trial) direction(stream int) (d providers.Direction, health, notes []st
 		for _, r := range t.receivers {
 			if f := r.flows[n]; f != nil {
 				own = append(own, f.tally)
-				if f.slices != nil {
-					came = append(came, f.slices)
-				}
 			}
 		}
 		all = append(all, own...)
@@ -96,6 +93,11 @@ func (t *trial) direction(stream int) (d providers.Direction, health, notes []st
 		sent.Frames += s.sent
 		d.Sent += s.sent
 		d.Unsent += s.unsent
+	}
+	for _, r := range t.receivers {
+		if s := r.slices[stream]; s != nil {
+			came = append(came, s)
+		}
 	}
 	r, _ := tally.Sum(sent, all...) // what is wrong was said above
 	r.LastLoss = lastLoss

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"plumb/providers"
+	"plumb/providers/internal/pause"
 	"plumb/providers/loadgen/frame"
 	"plumb/providers/loadgen/port"
 )
@@ -197,10 +198,13 @@ func (t *trial) makeReceivers() []*receiver {
 }
 
 func (t *trial) makeReceiver(at int, q port.RxQueue) *receiver {
-	r := &receiver{queue: q, port: at, token: t.engine.token, sample: t.engine.sample(), flows: make([]*flow, len(t.senders))}
+	r := &receiver{queue: q, port: at, token: t.engine.token, sample: t.engine.sample(), slices: map[int]*slices{}, flows: make([]*flow, len(t.senders))}
 	for n, s := range t.senders {
 		if t.req.Streams[t.of[n]].To == at {
-			r.flows[n] = &flow{tally: t.engine.lend(t.lent), sent: &s.shared.count, slices: newSlices(t.req)}
+			if t.req.Slice > 0 && r.slices[t.of[n]] == nil {
+				r.slices[t.of[n]] = newSlices(t.req)
+			}
+			r.flows[n] = &flow{tally: t.engine.lend(t.lent), sent: &s.shared.count, slices: r.slices[t.of[n]]}
 			t.lent++
 		}
 	}
@@ -224,7 +228,7 @@ func (t *trial) do(ctx context.Context, disturb func(context.Context) error, aft
 			if err := await(ctx, t.run.started, over); err != nil {
 				return nil // the trial has ended, and not by this
 			}
-			if err := pause(ctx, after); err != nil {
+			if err := pause.For(ctx, after); err != nil {
 				return nil
 			}
 			return disturb(ctx)
@@ -284,17 +288,6 @@ func await(ctx context.Context, what, or <-chan struct{}) error {
 		return nil
 	case <-or:
 		return context.Canceled
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
 	case <-ctx.Done():
 		return ctx.Err()
 	}

@@ -36,7 +36,8 @@ func TestLossSlices(t *testing.T) {
 		"on the way": {req: Request{Load: 1e6, Duration: 10 * ms, Slice: ms}, ports: porttest.Options{Fate: from(2500, 4200)}, want: []uint64{0, 0, 500, 1000, 200, 0, 0, 0, 0, 0}, last: 4 * ms},
 		"in a step": {req: Request{Load: 1e6, Duration: 4 * ms, Steps: []providers.Step{{Load: 100e3, Duration: 6 * ms}}, Slice: 2 * ms}, ports: porttest.Options{Fate: from(3900, 4250)},
 			want: []uint64{0, 100, 200, 50, 0}, last: 6 * ms},
-		"refused": {req: Request{Load: 1e6, Duration: 10 * ms, Slice: ms}, ports: porttest.Options{Depth: 64}, stall: [2]time.Duration{3 * ms, 5 * ms}, last: 4 * ms},
+		"three queues": {req: Request{Load: 1e6, Duration: 10 * ms, Slice: 5 * ms}, ports: porttest.Options{Queues: 3, Fate: from(3300, 5000)}, want: []uint64{0, 100}, last: 9 * ms},
+		"refused":      {req: Request{Load: 1e6, Duration: 10 * ms, Slice: ms}, ports: porttest.Options{Depth: 64}, stall: [2]time.Duration{3 * ms, 5 * ms}, last: 4 * ms},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSim(t, c.cfg, c.ports)
