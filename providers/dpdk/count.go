@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"plumb/providers"
+	"plumb/providers/internal/attr"
 	"plumb/providers/internal/marked"
 )
 
@@ -18,7 +19,7 @@ func (t *Testpmd) Count(ctx context.Context, h providers.Host, of []providers.Su
 	}
 	out := make([]providers.Counters, len(of))
 	for i, s := range of {
-		sum, pid, err := sumPorts(ctx, h.Conn(), text(s.Value, "file_prefix"))
+		sum, pid, err := sumPorts(ctx, h.Conn(), attr.Text(s.Value, "file_prefix"))
 		if err != nil {
 			return nil, fmt.Errorf("count frames of %s: %w", s.Addr, err)
 		}

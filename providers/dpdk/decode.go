@@ -5,35 +5,11 @@ import (
 
 	"plumb/lang/cpuset"
 	"plumb/providers"
+	"plumb/providers/internal/attr"
 )
 
-// text is a known string attribute; "" for null and unknown.
-func text(obj cty.Value, attr string) string {
-	if v := obj.GetAttr(attr); v.IsKnown() && !v.IsNull() {
-		return v.AsString()
-	}
-	return ""
-}
-
-// number is a known number attribute; def for null and unknown.
-func number(obj cty.Value, attr string, def int64) int64 {
-	if v := obj.GetAttr(attr); v.IsKnown() && !v.IsNull() {
-		n, _ := v.AsBigFloat().Int64()
-		return n
-	}
-	return def
-}
-
-// truth is a known bool attribute; def for null and unknown.
-func truth(obj cty.Value, attr string, def bool) bool {
-	if v := obj.GetAttr(attr); v.IsKnown() && !v.IsNull() {
-		return v.True()
-	}
-	return def
-}
-
-func flag(obj cty.Value, attr string) *bool {
-	if v := obj.GetAttr(attr); v.IsKnown() && !v.IsNull() {
+func flag(obj cty.Value, name string) *bool {
+	if v := obj.GetAttr(name); v.IsKnown() && !v.IsNull() {
 		b := v.True()
 		return &b
 	}
@@ -47,9 +23,9 @@ func elements(v cty.Value) []cty.Value {
 	return v.AsValueSlice()
 }
 
-func texts(obj cty.Value, attr string) []string {
+func texts(obj cty.Value, name string) []string {
 	var out []string
-	for _, v := range elements(obj.GetAttr(attr)) {
+	for _, v := range elements(obj.GetAttr(name)) {
 		if v.IsKnown() && !v.IsNull() {
 			out = append(out, v.AsString())
 		}
@@ -57,9 +33,9 @@ func texts(obj cty.Value, attr string) []string {
 	return out
 }
 
-func numbers(obj cty.Value, attr string) []int64 {
+func numbers(obj cty.Value, name string) []int64 {
 	var out []int64
-	for _, v := range elements(obj.GetAttr(attr)) {
+	for _, v := range elements(obj.GetAttr(name)) {
 		n := int64(0)
 		if v.IsKnown() && !v.IsNull() {
 			n, _ = v.AsBigFloat().Int64()
@@ -71,7 +47,7 @@ func numbers(obj cty.Value, attr string) []int64 {
 
 // cores are the known CPUs of a list; none when it is null, unknown or wrong, which validation has told.
 func cores(obj cty.Value) []int {
-	s, err := cpuset.Parse(text(obj, "cores"))
+	s, err := cpuset.Parse(attr.Text(obj, "cores"))
 	if err != nil {
 		return nil
 	}
@@ -81,9 +57,9 @@ func cores(obj cty.Value) []int {
 // testpmdSpec decodes a dpdk_testpmd. Unknown parts are as if they were null.
 func testpmdSpec(v cty.Value, mark providers.Mark) spec {
 	s := spec{
-		cores: cores(v), main: int(number(v, "main_core", -1)), mode: text(v, "forward_mode"), memory: numbers(v, "memory"), prefix: text(v, "file_prefix"),
-		mbufs: number(v, "mbufs", 8192), rxq: number(v, "rxq", 0), txq: number(v, "txq", 0), rxd: number(v, "rxd", 0), txd: number(v, "txd", 0), burst: number(v, "burst", 32),
-		topo: text(v, "port_topology"), oneFile: truth(v, "single_file_segments", true), inMem: truth(v, "in_memory", true), auto: true,
+		cores: cores(v), main: int(attr.Number(v, "main_core", -1)), mode: attr.Text(v, "forward_mode"), memory: numbers(v, "memory"), prefix: attr.Text(v, "file_prefix"),
+		mbufs: attr.Number(v, "mbufs", 8192), rxq: attr.Number(v, "rxq", 0), txq: attr.Number(v, "txq", 0), rxd: attr.Number(v, "rxd", 0), txd: attr.Number(v, "txd", 0), burst: attr.Number(v, "burst", 32),
+		topo: attr.Text(v, "port_topology"), oneFile: attr.Truth(v, "single_file_segments", true), inMem: attr.Truth(v, "in_memory", true), auto: true,
 		eal: texts(v, "extra_eal"), app: texts(v, "extra_args"),
 	}
 	if s.prefix == "" {
@@ -91,15 +67,15 @@ func testpmdSpec(v cty.Value, mark providers.Mark) spec {
 	}
 	pci, queues := false, int64(1)
 	for _, p := range elements(v.GetAttr("port")) {
-		x := port{socket: text(p, "vhost_user"), server: truth(p, "server", true), queues: number(p, "queues", 1), packed: flag(p, "packed"), mrgRxbuf: flag(p, "mrg_rxbuf"),
-			queueSize: number(p, "queue_size", 0), mac: text(p, "mac"), peer: text(p, "peer_mac"), vdev: text(p, "vdev"), pci: text(p, "pci")}
+		x := port{socket: attr.Text(p, "vhost_user"), server: attr.Truth(p, "server", true), queues: attr.Number(p, "queues", 1), packed: flag(p, "packed"), mrgRxbuf: flag(p, "mrg_rxbuf"),
+			queueSize: attr.Number(p, "queue_size", 0), mac: attr.Text(p, "mac"), peer: attr.Text(p, "peer_mac"), vdev: attr.Text(p, "vdev"), pci: attr.Text(p, "pci")}
 		pci = pci || x.pci != ""
 		if x.socket != "" {
 			queues = max(queues, x.queues)
 		}
 		s.ports = append(s.ports, x)
 	}
-	s.noPCI = truth(v, "no_pci", !pci)
+	s.noPCI = attr.Truth(v, "no_pci", !pci)
 	if queues > 1 {
 		if s.rxq == 0 {
 			s.rxq = queues

@@ -11,6 +11,7 @@ import (
 
 	"plumb/lang/schema"
 	"plumb/providers"
+	"plumb/providers/internal/attr"
 	"plumb/providers/internal/marked"
 	"plumb/providers/internal/pathend"
 )
@@ -87,14 +88,14 @@ func split(all []int) (sender, receiver []int) {
 
 // baseSpec is what both processes have in common.
 func baseSpec(v cty.Value) spec {
-	return spec{cores: cores(v), main: int(number(v, "main_core", -1)), memory: numbers(v, "memory"), mbufs: number(v, "mbufs", 16384), burst: number(v, "burst", 32),
+	return spec{cores: cores(v), main: int(attr.Number(v, "main_core", -1)), memory: numbers(v, "memory"), mbufs: attr.Number(v, "mbufs", 16384), burst: attr.Number(v, "burst", 32),
 		oneFile: true, inMem: true, noPCI: true, app: texts(v, "extra_args")}
 }
 
 // Claims are the CPUs and memory of both processes, and the sockets.
 func (g *Generator) Claims(_ context.Context, _ providers.Host, config cty.Value) (providers.Claims, error) {
 	base := baseSpec(config)
-	shared := truth(config, "share_cores", false)
+	shared := attr.Truth(config, "share_cores", false)
 	var c providers.Claims
 	sender, receiver := split(base.forwarding())
 	for _, side := range []struct {
@@ -143,7 +144,7 @@ func (g *Generator) Open(ctx context.Context, req providers.OpenRequest) (provid
 	}
 	base := baseSpec(req.Config)
 	sender, receiver := split(base.forwarding())
-	size := number(req.Config, "queue_size", 1024)
+	size := attr.Number(req.Config, "queue_size", 1024)
 	side := func(role, socket string, forwarding []int) *side {
 		s := base
 		s.main, s.cores = base.mainCore(), append([]int{base.mainCore()}, forwarding...)

@@ -11,6 +11,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"plumb/providers"
+	"plumb/providers/internal/attr"
 	"plumb/providers/internal/hostkit"
 )
 
@@ -49,11 +50,11 @@ func coreProblems(v cty.Value) []providers.Problem {
 	have := cores(v)
 	if len(have) < 2 {
 		return []providers.Problem{{Path: cty.GetAttrPath("cores"), Summary: "Too few cores",
-			Detail: fmt.Sprintf("testpmd needs two CPUs or more: one runs its console, the others forward; cores = %q has %d. The one of the console idles and may be shared.", text(v, "cores"), len(have))}}
+			Detail: fmt.Sprintf("testpmd needs two CPUs or more: one runs its console, the others forward; cores = %q has %d. The one of the console idles and may be shared.", attr.Text(v, "cores"), len(have))}}
 	}
-	if m := v.GetAttr("main_core"); m.IsKnown() && !m.IsNull() && !slices.Contains(have, int(number(v, "main_core", -1))) {
+	if m := v.GetAttr("main_core"); m.IsKnown() && !m.IsNull() && !slices.Contains(have, int(attr.Number(v, "main_core", -1))) {
 		return []providers.Problem{{Path: cty.GetAttrPath("main_core"), Summary: "Main core is not among the cores",
-			Detail: fmt.Sprintf("main_core = %d must be one of cores = %q.", number(v, "main_core", -1), text(v, "cores"))}}
+			Detail: fmt.Sprintf("main_core = %d must be one of cores = %q.", attr.Number(v, "main_core", -1), attr.Text(v, "cores"))}}
 	}
 	return nil
 }
@@ -79,7 +80,7 @@ func portProblems(v cty.Value) []providers.Problem {
 			}
 			out = append(out, providers.Problem{Path: at, Summary: "Not one kind of port", Detail: fmt.Sprintf("Port %d has %s. Give exactly one of vhost_user, vdev and pci.", i, what)})
 		}
-		if s := text(p, "vhost_user"); s != "" {
+		if s := attr.Text(p, "vhost_user"); s != "" {
 			if first, ok := seen[s]; ok {
 				out = append(out, providers.Problem{Path: at.GetAttr("vhost_user"), Summary: "Socket used twice", Detail: fmt.Sprintf("Ports %d and %d have the same vhost_user socket %s.", first, i, s)})
 			}
@@ -154,7 +155,7 @@ func missingCores(f *providers.Facts, host string, v cty.Value) []providers.Prob
 func pciProblems(ctx context.Context, h providers.Host, v cty.Value) ([]providers.Problem, error) {
 	var files []string
 	for _, p := range elements(v.GetAttr("port")) {
-		if a := text(p, "pci"); a != "" {
+		if a := attr.Text(p, "pci"); a != "" {
 			files = append(files, pciFile(a))
 		}
 	}
@@ -167,7 +168,7 @@ func pciProblems(ctx context.Context, h providers.Host, v cty.Value) ([]provider
 	}
 	var out []providers.Problem
 	for i, p := range elements(v.GetAttr("port")) {
-		addr := text(p, "pci")
+		addr := attr.Text(p, "pci")
 		if addr == "" {
 			continue
 		}
@@ -198,7 +199,7 @@ func pciFile(addr string) string {
 // Claims are the cores, hugepages, sockets and the name of DPDK's runtime folder.
 func (t *Testpmd) Claims(_ context.Context, _ providers.Host, planned cty.Value) (providers.Claims, error) {
 	s := testpmdSpec(planned, providers.Mark{})
-	c := resourceClaims(s, "testpmd", truth(planned, "share_cores", false))
+	c := resourceClaims(s, "testpmd", attr.Truth(planned, "share_cores", false))
 	for i, p := range s.ports {
 		at := cty.GetAttrPath("port").IndexInt(i)
 		if p.socket != "" {
@@ -208,7 +209,7 @@ func (t *Testpmd) Claims(_ context.Context, _ providers.Host, planned cty.Value)
 			c.Unique = append(c.Unique, providers.Unique{Scope: "PCI device", Value: strings.ToLower(p.pci), Path: at.GetAttr("pci")})
 		}
 	}
-	if name := text(planned, "file_prefix"); name != "" {
+	if name := attr.Text(planned, "file_prefix"); name != "" {
 		c.Unique = append(c.Unique, providers.Unique{Scope: "DPDK file prefix", Value: name, Path: cty.GetAttrPath("file_prefix")})
 	}
 	return c, nil

@@ -8,6 +8,7 @@ import (
 
 	"plumb/lang/cpuset"
 	"plumb/providers"
+	"plumb/providers/internal/attr"
 	"plumb/providers/loadgen/engine"
 	"plumb/providers/loadgen/worker"
 )
@@ -21,13 +22,13 @@ type config struct {
 }
 
 func decode(v cty.Value) (config, error) {
-	c := config{shared: truth(v, "share_cores"), maxFrame: number(v, "max_frame")}
-	cpus, err := cpuset.Parse(text(v, "cpus"))
+	c := config{shared: attr.Truth(v, "share_cores", false), maxFrame: int(attr.Number(v, "max_frame", 0))}
+	cpus, err := cpuset.Parse(attr.Text(v, "cpus"))
 	if err != nil {
 		return c, err
 	}
-	c.engine = engine.Config{CPUs: cpus.List(), Realtime: number(v, "realtime"), Window: number(v, "window"), CatchUp: number(v, "catch_up"), Sample: number(v, "sample")}
-	switch s := text(v, "idle"); {
+	c.engine = engine.Config{CPUs: cpus.List(), Realtime: int(attr.Number(v, "realtime", 0)), Window: int(attr.Number(v, "window", 0)), CatchUp: int(attr.Number(v, "catch_up", 0)), Sample: int(attr.Number(v, "sample", 0))}
+	switch s := attr.Text(v, "idle"); {
 	case s != "":
 		if c.engine.Idle, err = time.ParseDuration(s); err != nil {
 			return c, err
@@ -40,7 +41,7 @@ func decode(v cty.Value) (config, error) {
 		return c, nil
 	}
 	for i, p := range ports.AsValueSlice() {
-		spec := worker.PortSpec{Kind: worker.VhostUser, Socket: text(p, "vhost_user"), Queues: max(1, number(p, "queues")), RxSize: number(v, "rx_queue_size"), TxSize: number(v, "tx_queue_size")}
+		spec := worker.PortSpec{Kind: worker.VhostUser, Socket: attr.Text(p, "vhost_user"), Queues: max(1, int(attr.Number(p, "queues", 0))), RxSize: int(attr.Number(v, "rx_queue_size", 0)), TxSize: int(attr.Number(v, "tx_queue_size", 0))}
 		iface, socket := p.GetAttr("interface"), p.GetAttr("vhost_user")
 		switch {
 		case socket.IsNull() == iface.IsNull():
@@ -48,9 +49,9 @@ func decode(v cty.Value) (config, error) {
 		case !socket.IsNull() && !p.GetAttr("netns").IsNull():
 			return c, fmt.Errorf("port %d: netns is for an interface", i)
 		case !iface.IsNull():
-			spec.Kind, spec.Interface, spec.Netns = kindOf(text(p, "mode")), text(p, "interface"), text(p, "netns")
+			spec.Kind, spec.Interface, spec.Netns = kindOf(attr.Text(p, "mode")), attr.Text(p, "interface"), attr.Text(p, "netns")
 		default:
-			spec.Server, spec.Hugepages = truth(p, "server"), truth(p, "hugepages")
+			spec.Server, spec.Hugepages = attr.Truth(p, "server", false), attr.Truth(p, "hugepages", false)
 		}
 		c.ports = append(c.ports, spec)
 	}
@@ -140,27 +141,4 @@ func (c config) open(s shape) worker.Open {
 		o.Ports = append(o.Ports, p)
 	}
 	return o
-}
-
-// text is a known string attribute; "" for null and unknown.
-func text(v cty.Value, name string) string {
-	if a := v.GetAttr(name); a.IsKnown() && !a.IsNull() {
-		return a.AsString()
-	}
-	return ""
-}
-
-// number is a known number attribute; 0 for null and unknown.
-func number(v cty.Value, name string) int {
-	if a := v.GetAttr(name); a.IsKnown() && !a.IsNull() {
-		n, _ := a.AsBigFloat().Int64()
-		return int(n)
-	}
-	return 0
-}
-
-// truth is a known bool attribute; false for null and unknown.
-func truth(v cty.Value, name string) bool {
-	a := v.GetAttr(name)
-	return a.IsKnown() && !a.IsNull() && a.True()
 }

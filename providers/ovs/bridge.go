@@ -12,6 +12,7 @@ import (
 
 	"plumb/lang/schema"
 	"plumb/providers"
+	"plumb/providers/internal/attr"
 )
 
 // bridgeType is ovs_bridge.
@@ -115,7 +116,7 @@ func (t bridgeType) Read(ctx context.Context, req providers.ReadRequest) (provid
 	if err != nil {
 		return gone, err
 	}
-	b := w.bridges[text(req.Prior, "name")]
+	b := w.bridges[attr.Text(req.Prior, "name")]
 	if b == nil || !ours(b.external, req.Mark) {
 		return gone, nil
 	}
@@ -145,11 +146,11 @@ func readBridge(b *bridge, prior cty.Value) cty.Value {
 
 func (bridgeType) Plan(ctx context.Context, req providers.PlanRequest) (providers.PlanResult, error) {
 	res := providers.PlanResult{Planned: req.Proposed, Problems: overlaps(req.Desired, "other_config", bridgeOptions(), nil)}
-	if truth(req.Desired, "stp") && truth(req.Desired, "rstp") {
+	if attr.Truth(req.Desired, "stp", false) && attr.Truth(req.Desired, "rstp", false) {
 		res.Problems = append(res.Problems, providers.Problem{Path: at("rstp"), Summary: "stp and rstp exclude one another",
 			Detail: "Open vSwitch runs one spanning tree protocol for a bridge. Set only one of stp and rstp."})
 	}
-	name := text(req.Desired, "name")
+	name := attr.Text(req.Desired, "name")
 	if req.Host == nil || name == "" {
 		return res, nil
 	}
@@ -171,7 +172,7 @@ func (bridgeType) Plan(ctx context.Context, req providers.PlanRequest) (provider
 }
 
 func (bridgeType) Claims(_ context.Context, _ providers.Host, planned cty.Value) (providers.Claims, error) {
-	name := text(planned, "name")
+	name := attr.Text(planned, "name")
 	if name == "" {
 		return providers.Claims{}, nil
 	}
@@ -195,12 +196,12 @@ func (t bridgeType) Apply(ctx context.Context, req providers.ApplyRequest) (prov
 		return providers.ApplyResult{}, err
 	}
 	if req.Planned.IsNull() {
-		if err := s.removeBridge(ctx, w, text(req.Prior, "name"), req.Mark); err != nil {
+		if err := s.removeBridge(ctx, w, attr.Text(req.Prior, "name"), req.Mark); err != nil {
 			return providers.ApplyResult{}, err
 		}
 		return null, nil
 	}
-	name := text(req.Planned, "name")
+	name := attr.Text(req.Planned, "name")
 	b := w.bridges[name]
 	if b != nil && !ours(b.external, req.Mark) {
 		return providers.ApplyResult{}, foreign("bridge", name, req.Host.Name(), owner(b.external))
@@ -250,12 +251,12 @@ func bridgeOps(b *bridge, prior, planned cty.Value, mark providers.Mark) []op {
 	want := stringMap(planned.GetAttr("other_config"))
 	keysOf(planned, bridgeOptions(), want)
 	cols := map[string]any{
-		"fail_mode": text(planned, "fail_mode"), "datapath_type": text(planned, "datapath"), "protocols": setOf(texts(planned, "protocols")),
+		"fail_mode": attr.Text(planned, "fail_mode"), "datapath_type": attr.Text(planned, "datapath"), "protocols": setOf(texts(planned, "protocols")),
 	}
 	for a, col := range bridgeColumns() {
-		cols[col] = truth(planned, a)
+		cols[col] = attr.Truth(planned, a, false)
 	}
-	name := text(planned, "name")
+	name := attr.Text(planned, "name")
 	if b == nil {
 		cols["name"] = name
 		cols["other_config"] = mapOf(want)

@@ -14,6 +14,7 @@ import (
 
 	"plumb/lang/schema"
 	"plumb/providers"
+	"plumb/providers/internal/attr"
 	"plumb/providers/internal/openflow"
 )
 
@@ -127,8 +128,8 @@ type wanted struct {
 }
 
 func wantedOf(obj cty.Value) wanted {
-	w := wanted{bridge: text(obj, "bridge"), lines: texts(obj, "flows")}
-	w.cookie, _ = strconv.ParseUint(text(obj, "cookie"), 0, 64)
+	w := wanted{bridge: attr.Text(obj, "bridge"), lines: texts(obj, "flows")}
+	w.cookie, _ = strconv.ParseUint(attr.Text(obj, "cookie"), 0, 64)
 	for _, g := range list(obj, "generate") {
 		w.gens = append(w.gens, templateOf(g))
 	}
@@ -143,9 +144,9 @@ func templateOf(g cty.Value) openflow.Template {
 		return unset
 	}
 	return openflow.Template{
-		Count: num("count", 0), Headers: text(g, "headers"), Table: num("table", 0), Priority: num("priority", openflow.DefaultPriority),
-		InPort: text(g, "in_port"), Src: text(g, "src"), Dst: text(g, "dst"), SrcPort: num("src_port", -1), DstPort: num("dst_port", -1),
-		Vary: texts(g, "vary"), Actions: text(g, "actions"),
+		Count: num("count", 0), Headers: attr.Text(g, "headers"), Table: num("table", 0), Priority: num("priority", openflow.DefaultPriority),
+		InPort: attr.Text(g, "in_port"), Src: attr.Text(g, "src"), Dst: attr.Text(g, "dst"), SrcPort: num("src_port", -1), DstPort: num("dst_port", -1),
+		Vary: texts(g, "vary"), Actions: attr.Text(g, "actions"),
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"plumb/providers"
+	"plumb/providers/internal/attr"
 	"plumb/providers/internal/openflow"
 )
 
@@ -17,7 +18,7 @@ func (flowsType) Plan(ctx context.Context, req providers.PlanRequest) (providers
 		p := append(at("generate"), cty.IndexStep{Key: cty.NumberIntVal(int64(i))})
 		if err := templateOf(g).Check(); err != nil {
 			res.Problems = append(res.Problems, providers.Problem{Path: p, Summary: "The template makes no flows", Detail: "generate: " + err.Error() + "."})
-		} else if _, err := openflow.NewParser(nil).Parse("actions=" + text(g, "actions")); err != nil {
+		} else if _, err := openflow.NewParser(nil).Parse("actions=" + attr.Text(g, "actions")); err != nil {
 			res.Problems = append(res.Problems, providers.Problem{Path: append(p, cty.GetAttrStep{Name: "actions"}), Summary: "Actions cannot be read", Detail: err.Error() + "."})
 		}
 	}
@@ -36,7 +37,7 @@ func (flowsType) Plan(ctx context.Context, req providers.PlanRequest) (providers
 		attrs["flow_count"], attrs["digest"] = cty.UnknownVal(cty.Number), cty.UnknownVal(cty.String)
 	}
 	res.Planned = cty.ObjectVal(attrs)
-	name := text(req.Desired, "bridge")
+	name := attr.Text(req.Desired, "bridge")
 	if req.Host == nil || name == "" || !req.Desired.GetAttr("cookie").IsNull() {
 		return res, nil
 	}

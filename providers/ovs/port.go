@@ -13,6 +13,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"plumb/providers"
+	"plumb/providers/internal/attr"
 )
 
 // portType is ovs_port.
@@ -35,7 +36,7 @@ func (t portType) Read(ctx context.Context, req providers.ReadRequest) (provider
 	if err != nil {
 		return gone, err
 	}
-	p := w.ports[text(req.Prior, "name")]
+	p := w.ports[attr.Text(req.Prior, "name")]
 	if p == nil || !ours(p.external, req.Mark) {
 		return gone, nil
 	}
@@ -48,7 +49,7 @@ func readPort(p *port, prior cty.Value) cty.Value {
 	readInto(attrs, prior, portOptions(), p.options)
 	readInto(attrs, prior, queueOptions(), p.otherConfig)
 	attrs["bridge"] = cty.StringVal(p.bridge.name)
-	if p.typ != text(prior, "type") {
+	if p.typ != attr.Text(prior, "type") {
 		attrs["type"] = cty.StringVal(p.typ)
 	}
 	switch p.typ {
@@ -79,7 +80,7 @@ func readPort(p *port, prior cty.Value) cty.Value {
 	}
 	if known(prior, "mac") {
 		attrs["mac"] = prior.GetAttr("mac")
-		if !strings.EqualFold(p.mac, text(prior, "mac")) {
+		if !strings.EqualFold(p.mac, attr.Text(prior, "mac")) {
 			attrs["mac"] = cty.StringVal(p.mac)
 		}
 	}
@@ -140,25 +141,25 @@ func (t portType) Apply(ctx context.Context, req providers.ApplyRequest) (provid
 		return providers.ApplyResult{}, err
 	}
 	if req.Planned.IsNull() {
-		if err := s.removePort(ctx, w, text(req.Prior, "name"), req.Mark); err != nil {
+		if err := s.removePort(ctx, w, attr.Text(req.Prior, "name"), req.Mark); err != nil {
 			return providers.ApplyResult{}, err
 		}
-		s.tidySocketDir(ctx, text(req.Prior, "vhost_server_path"))
+		s.tidySocketDir(ctx, attr.Text(req.Prior, "vhost_server_path"))
 		return providers.ApplyResult{New: cty.NullVal(t.Schema().Block.ImpliedType())}, nil
 	}
-	name := text(req.Planned, "name")
+	name := attr.Text(req.Planned, "name")
 	p := w.ports[name]
 	if p != nil && !ours(p.external, req.Mark) {
 		return providers.ApplyResult{}, foreign("port", name, req.Host.Name(), owner(p.external))
 	}
-	b := w.bridges[text(req.Planned, "bridge")]
+	b := w.bridges[attr.Text(req.Planned, "bridge")]
 	if b == nil {
-		return providers.ApplyResult{}, fmt.Errorf("add port %s: %s has no bridge %s", name, req.Host.Name(), text(req.Planned, "bridge"))
+		return providers.ApplyResult{}, fmt.Errorf("add port %s: %s has no bridge %s", name, req.Host.Name(), attr.Text(req.Planned, "bridge"))
 	}
 	if !w.daemon {
 		return providers.ApplyResult{}, fmt.Errorf("add port %s: %w on %s", name, errStopped, req.Host.Name())
 	}
-	if sock := text(req.Planned, "vhost_server_path"); path.Dir(sock) == vhostDir {
+	if sock := attr.Text(req.Planned, "vhost_server_path"); path.Dir(sock) == vhostDir {
 		if _, err := req.Host.Conn().Run(ctx, providers.Cmd{Args: []string{"mkdir", "-p", vhostDir}}); err != nil {
 			return providers.ApplyResult{}, fmt.Errorf("make the folder of the socket %s: %w", sock, err)
 		}
@@ -260,22 +261,22 @@ func (s *session) dpdkLog(ctx context.Context, p *port) string {
 
 // portOps make (p nil) or change a port.
 func portOps(b *bridge, p *port, prior, planned cty.Value, mark providers.Mark) []op {
-	name := text(planned, "name")
+	name := attr.Text(planned, "name")
 	opts := stringMap(planned.GetAttr("options"))
 	keysOf(planned, portOptions(), opts)
-	if text(planned, "type") == clientType {
-		opts["vhost-server-path"] = text(planned, "vhost_server_path")
+	if attr.Text(planned, "type") == clientType {
+		opts["vhost-server-path"] = attr.Text(planned, "vhost_server_path")
 	}
 	other := map[string]string{}
 	keysOf(planned, queueOptions(), other)
-	iface := map[string]any{"ofport_request": optional(portRequest(prior, planned)), "mac": optional(text(planned, "mac"))}
+	iface := map[string]any{"ofport_request": optional(portRequest(prior, planned)), "mac": optional(attr.Text(planned, "mac"))}
 	mtu, _ := number(planned, "mtu")
 	iface["mtu_request"] = optional(mtu)
 	for _, o := range policing() {
 		n, _ := number(planned, o.attr)
 		iface[o.key] = n
 	}
-	cols := map[string]any{"trunks": setOf(ints(planned, "trunks")), "vlan_mode": optional(text(planned, "vlan_mode")), "tag": []any{"set", []any{}}}
+	cols := map[string]any{"trunks": setOf(ints(planned, "trunks")), "vlan_mode": optional(attr.Text(planned, "vlan_mode")), "tag": []any{"set", []any{}}}
 	if n, ok := number(planned, "tag"); ok {
 		cols["tag"] = n
 	}
@@ -291,7 +292,7 @@ func portOps(b *bridge, p *port, prior, planned cty.Value, mark providers.Mark) 
 	if p != nil && p.qosOurs {
 		ops = append(ops, op{"op": "delete", "table": "QoS", "where": byUUID(p.qos)})
 	}
-	typ := text(planned, "type")
+	typ := attr.Text(planned, "type")
 	if p == nil {
 		iface["name"], iface["type"] = name, typ
 		iface["options"], iface["other_config"] = mapOf(opts), mapOf(other)

@@ -11,11 +11,12 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"plumb/providers"
+	"plumb/providers/internal/attr"
 )
 
 func (portType) Plan(ctx context.Context, req providers.PlanRequest) (providers.PlanResult, error) {
 	res := providers.PlanResult{Planned: req.Proposed, Problems: portProblems(req.Desired)}
-	name, brName := text(req.Desired, "name"), text(req.Desired, "bridge")
+	name, brName := attr.Text(req.Desired, "name"), attr.Text(req.Desired, "bridge")
 	var w *world
 	if req.Host != nil {
 		s, err := sessionOf(ctx, req.Host)
@@ -29,7 +30,7 @@ func (portType) Plan(ctx context.Context, req providers.PlanRequest) (providers.
 	attrs := attrsOf(req.Proposed)
 	if req.Desired.GetAttr("vhost_server_path").IsNull() && known(req.Desired, "type") && known(req.Desired, "name") {
 		attrs["vhost_server_path"] = cty.NullVal(cty.String)
-		if p := socketPath(text(req.Desired, "type"), name, w); p != "" {
+		if p := socketPath(attr.Text(req.Desired, "type"), name, w); p != "" {
 			attrs["vhost_server_path"] = cty.StringVal(p)
 		}
 	}
@@ -52,7 +53,7 @@ func (portType) Plan(ctx context.Context, req providers.PlanRequest) (providers.
 		}
 	}
 	if b := w.bridges[brName]; b != nil {
-		typ := text(req.Desired, "type")
+		typ := attr.Text(req.Desired, "type")
 		if b.datapath == "system" && slices.Contains([]string{dpdkType, clientType, serverType, afxdpType}, typ) {
 			res.Problems = append(res.Problems, providers.Problem{Warning: true, Path: at("type"), Summary: "The bridge has the kernel datapath",
 				Detail: fmt.Sprintf("Bridge %s on %s has datapath \"system\" now; an interface of type %s needs datapath = \"netdev\". Unless the bridge changes in this plan, the apply will fail.", brName, req.Host.Name(), typ)})
@@ -88,7 +89,7 @@ func portProblems(d cty.Value) []providers.Problem {
 	if !known(d, "type") {
 		return out
 	}
-	typ := text(d, "type")
+	typ := attr.Text(d, "type")
 	for _, o := range append(portOptions(), queueOptions()...) {
 		if !d.GetAttr(o.attr).IsNull() && o.on != nil && !slices.Contains(o.on, typ) {
 			add(at(o.attr), "Argument does not fit the type", "%s is an option of interfaces of type %s; this one has type %s. Open vSwitch would ignore it. Remove it, or change the type.",
@@ -99,26 +100,26 @@ func portProblems(d cty.Value) []providers.Problem {
 	if attr, ok := requires[typ]; ok && d.GetAttr(attr).IsNull() {
 		add(at("type"), "Argument is missing", "An interface of type %s needs %s.", typ, attr)
 	}
-	if typ == serverType && !truth(d, "allow_deprecated") {
+	if typ == serverType && !attr.Truth(d, "allow_deprecated", false) {
 		add(at("type"), "Type is deprecated", "With dpdkvhostuser Open vSwitch owns the socket, so after each restart of ovs-vswitchd every guest must be restarted too; it is deprecated since OVS 2.8. Use dpdkvhostuserclient, or say allow_deprecated = true.")
 	}
 	if !d.GetAttr("vhost_server_path").IsNull() && typ != clientType {
 		add(at("vhost_server_path"), "Argument does not fit the type", "vhost_server_path is for type dpdkvhostuserclient; this one has type %s.", typ)
-	} else if p := text(d, "vhost_server_path"); p != "" && (!strings.HasPrefix(p, "/") || len(p) > 107) {
+	} else if p := attr.Text(d, "vhost_server_path"); p != "" && (!strings.HasPrefix(p, "/") || len(p) > 107) {
 		add(at("vhost_server_path"), "Not a socket path", "%q: want an absolute path of at most 107 bytes (unix(7), sun_path).", p)
 	}
 	if typ != "internal" && !d.GetAttr("mac").IsNull() {
 		add(at("mac"), "Argument does not fit the type", "Open vSwitch sets the MAC address of internal ports only; this one has type %s.", typ)
 	}
 	for _, a := range []string{"remote_ip", "local_ip"} {
-		if s := text(d, a); s != "" && s != "flow" {
+		if s := attr.Text(d, a); s != "" && s != "flow" {
 			if _, err := netip.ParseAddr(s); err != nil {
 				add(at(a), "Not an IP address", "%q is neither an IP address nor flow.", s)
 			}
 		}
 	}
-	if known(d, "tag") && known(d, "trunks") && slices.Contains([]string{"access", "trunk"}, text(d, "vlan_mode")) {
-		add(at("vlan_mode"), "tag or trunks is left over", "vlan_mode %q takes only one of tag and trunks.", text(d, "vlan_mode"))
+	if known(d, "tag") && known(d, "trunks") && slices.Contains([]string{"access", "trunk"}, attr.Text(d, "vlan_mode")) {
+		add(at("vlan_mode"), "tag or trunks is left over", "vlan_mode %q takes only one of tag and trunks.", attr.Text(d, "vlan_mode"))
 	}
 	return append(out, affinityProblems(d)...)
 }
@@ -130,7 +131,7 @@ func affinityProblems(d cty.Value) []providers.Problem {
 	}
 	rxqs, ok := number(d, "rxqs")
 	if !ok {
-		if text(d, "type") != dpdkType || !d.GetAttr("rxqs").IsNull() {
+		if attr.Text(d, "type") != dpdkType || !d.GetAttr("rxqs").IsNull() {
 			return nil // a vhost port has as many as its guest says
 		}
 		rxqs = 1
@@ -155,11 +156,11 @@ func affinityProblems(d cty.Value) []providers.Problem {
 
 func (portType) Claims(_ context.Context, _ providers.Host, planned cty.Value) (providers.Claims, error) {
 	var c providers.Claims
-	name, br, typ := text(planned, "name"), text(planned, "bridge"), text(planned, "type")
+	name, br, typ := attr.Text(planned, "name"), attr.Text(planned, "bridge"), attr.Text(planned, "type")
 	if name != "" {
 		c.Unique = append(c.Unique, providers.Unique{Scope: "name in the switch", Value: name, Path: at("name")})
 	}
-	if dev := text(planned, "devargs"); dev != "" {
+	if dev := attr.Text(planned, "devargs"); dev != "" {
 		c.Unique = append(c.Unique, providers.Unique{Scope: "DPDK device of the switch", Value: dev, Path: at("devargs")})
 	}
 	if br != "" {
@@ -172,7 +173,7 @@ func (portType) Claims(_ context.Context, _ providers.Host, planned cty.Value) (
 			c.Unique = append(c.Unique, providers.Unique{Scope: "ofport on bridge " + br, Value: strconv.FormatInt(n, 10), Path: at("ofport")})
 		}
 	}
-	if p := text(planned, "vhost_server_path"); p != "" {
+	if p := attr.Text(planned, "vhost_server_path"); p != "" {
 		c.Sockets = append(c.Sockets, providers.SocketEnd{Socket: p, Server: typ == serverType, Switch: true, Path: at("vhost_server_path")})
 	}
 	return c, nil

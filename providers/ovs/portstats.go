@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"plumb/providers"
+	"plumb/providers/internal/attr"
 )
 
 // portStats is one port's block of ovs-ofctl dump-ports, by name: "rx pkts", "tx drop", and the custom statistics. What is printed
@@ -97,7 +98,7 @@ func (portType) Count(ctx context.Context, host providers.Host, of []providers.S
 	byBridge := map[string]map[string]portStats{}
 	out := make([]providers.Counters, len(of))
 	for i, sub := range of {
-		name := text(sub.Value, "bridge")
+		name := attr.Text(sub.Value, "bridge")
 		stats, ok := byBridge[name]
 		if !ok {
 			b := w.bridges[name]
@@ -117,7 +118,7 @@ func (portType) Count(ctx context.Context, host providers.Host, of []providers.S
 			return nil, fmt.Errorf("count at %s: bridge %s on %s has no port %d", sub.Addr, name, host.Name(), n)
 		}
 		out[i] = port.counters()
-		out[i].LinkResets = resets[text(sub.Value, "name")]
+		out[i].LinkResets = resets[attr.Text(sub.Value, "name")]
 	}
 	return out, nil
 }

@@ -17,6 +17,7 @@ import (
 
 	"plumb/lang/schema"
 	"plumb/providers"
+	"plumb/providers/internal/attr"
 	"plumb/providers/internal/hostkit"
 	"plumb/providers/internal/transport"
 )
@@ -285,7 +286,7 @@ func TestRealLife(t *testing.T) {
 	sw, br, pt, fl := switchType{}, bridgeType{}, portType{}, flowsType{}
 	swCfg := func(over attrs) attrs { return attrs{"dpdk": dpdkBlock(over), "max_idle": num(30000)} }
 	got := b.apply(sw, "ovs_switch.s", swCfg(attrs{"pmd_cores": str("1")}))
-	if !got.GetAttr("dpdk_initialized").True() || text(got, "ovs_version") == "" {
+	if !got.GetAttr("dpdk_initialized").True() || attr.Text(got, "ovs_version") == "" {
 		t.Fatalf("the switch says %#v", got)
 	}
 	b.apply(br, "ovs_bridge.b", attrs{"name": str("br0"), "datapath": str("netdev"), "mac_aging_time": num(60)})
@@ -293,7 +294,7 @@ func TestRealLife(t *testing.T) {
 	b.apply(pt, "ovs_port.n0", null)
 	b.apply(pt, "ovs_port.n1", attrs{"bridge": str("br0"), "name": str("n1"), "type": str("dpdk"), "devargs": str("net_null1")})
 	vhost := b.apply(pt, "ovs_port.v0", attrs{"bridge": str("br0"), "name": str("v0"), "type": str(clientType), "ofport": num(3), "tag": num(7), "tx_retries_max": num(4)})
-	if text(vhost, "vhost_server_path") != vhostDir+"/v0" {
+	if attr.Text(vhost, "vhost_server_path") != vhostDir+"/v0" {
 		t.Errorf("socket %#v", vhost.GetAttr("vhost_server_path"))
 	}
 	b.apply(pt, "ovs_port.i0", attrs{"bridge": str("br0"), "name": str("i0"), "type": str("internal"), "mtu": num(1400),
@@ -488,7 +489,7 @@ func TestRealLife(t *testing.T) {
 		pid := daemonPID(t)
 		shell(t, "", "ovs-vsctl", "set", "Open_vSwitch", ".", "external_ids:"+keyRestart+"=true")
 		b.newRun()
-		if truth(b.read("ovs_switch.s"), "running") {
+		if attr.Truth(b.read("ovs_switch.s"), "running", false) {
 			t.Error("a restart that is still due is not seen")
 		}
 		b.apply(sw, "ovs_switch.s", swCfg(attrs{"pmd_cores": str("1")}))

@@ -14,6 +14,7 @@ import (
 
 	"plumb/lang/schema"
 	"plumb/providers"
+	"plumb/providers/internal/attr"
 )
 
 // switchType is ovs_switch.
@@ -269,7 +270,7 @@ func (s *session) converge(ctx context.Context, req providers.ApplyRequest) erro
 	if w, err = s.look(ctx); err != nil {
 		return err
 	}
-	if wantDPDK && !w.root.dpdk && text(req.Planned.GetAttr("dpdk"), "init") == "true" {
+	if wantDPDK && !w.root.dpdk && attr.Text(req.Planned.GetAttr("dpdk"), "init") == "true" {
 		return fmt.Errorf("DPDK did not start in ovs-vswitchd on %s%s", s.host.Name(), s.logTail(ctx, 10))
 	}
 	return nil

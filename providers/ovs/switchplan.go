@@ -10,6 +10,7 @@ import (
 
 	"plumb/lang/schema"
 	"plumb/providers"
+	"plumb/providers/internal/attr"
 	"plumb/providers/internal/hostkit"
 )
 
@@ -18,7 +19,7 @@ func (switchType) Plan(ctx context.Context, req providers.PlanRequest) (provider
 	attrs := attrsOf(req.Proposed)
 	attrs["running"] = cty.True
 	dpdk := req.Desired.GetAttr("dpdk")
-	if !dpdk.IsNull() && text(dpdk, "init") == "true" {
+	if !dpdk.IsNull() && attr.Text(dpdk, "init") == "true" {
 		attrs["dpdk_initialized"] = cty.True
 	}
 	res.Planned = cty.ObjectVal(attrs)
@@ -60,7 +61,7 @@ func (switchType) Plan(ctx context.Context, req providers.PlanRequest) (provider
 	switch {
 	case !w.daemon:
 		res.Effects = append(res.Effects, "starts Open vSwitch on "+name)
-	case restarts(set, remove) || !dpdk.IsNull() && !w.root.dpdk && text(dpdk, "init") == "true" || w.root.external[keyRestart] != "":
+	case restarts(set, remove) || !dpdk.IsNull() && !w.root.dpdk && attr.Text(dpdk, "init") == "true" || w.root.external[keyRestart] != "":
 		res.Effects = append(res.Effects, "restarts ovs-vswitchd on "+name)
 		res.Cost = schema.ServiceRestart
 	}
@@ -132,7 +133,7 @@ func switchProblems(d cty.Value) []providers.Problem {
 	add := func(path cty.Path, summary, detail string) {
 		out = append(out, providers.Problem{Path: path, Summary: summary, Detail: detail})
 	}
-	if known(d, "n_offload_threads") && !truth(d, "hw_offload") && d.GetAttr("hw_offload").IsKnown() {
+	if known(d, "n_offload_threads") && !attr.Truth(d, "hw_offload", false) && d.GetAttr("hw_offload").IsKnown() {
 		add(at("n_offload_threads"), "hw_offload is missing", "n_offload_threads counts only with hw_offload = true.")
 	}
 	dpdk := d.GetAttr("dpdk")
@@ -142,17 +143,17 @@ func switchProblems(d cty.Value) []providers.Problem {
 	if !dpdk.GetAttr("socket_mem").IsNull() && !dpdk.GetAttr("alloc_mem").IsNull() {
 		add(at("dpdk", "alloc_mem"), "socket_mem and alloc_mem exclude one another", "With both, Open vSwitch uses socket_mem alone. Remove one.")
 	}
-	if known(dpdk, "pmd_rxq_isolate") && !truth(dpdk, "pmd_rxq_isolate") && dpdk.GetAttr("pmd_rxq_assign").IsKnown() && text(dpdk, "pmd_rxq_assign") != "group" {
+	if known(dpdk, "pmd_rxq_isolate") && !attr.Truth(dpdk, "pmd_rxq_isolate", false) && dpdk.GetAttr("pmd_rxq_assign").IsKnown() && attr.Text(dpdk, "pmd_rxq_assign") != "group" {
 		add(at("dpdk", "pmd_rxq_isolate"), "pmd_rxq_isolate needs pmd_rxq_assign", "pmd_rxq_isolate = false is heeded only with pmd_rxq_assign = \"group\".")
 	}
-	for attr, flags := range map[string][]string{"lcores": {"-l", "--lcores", "-c"}, "socket_mem": {"--socket-mem", "-m"}, "socket_limit": {"--socket-limit"}, "hugepage_dir": {"--huge-dir"}, "alloc_mem": {"-m", "--socket-mem"}} {
-		if dpdk.GetAttr(attr).IsNull() {
+	for name, flags := range map[string][]string{"lcores": {"-l", "--lcores", "-c"}, "socket_mem": {"--socket-mem", "-m"}, "socket_limit": {"--socket-limit"}, "hugepage_dir": {"--huge-dir"}, "alloc_mem": {"-m", "--socket-mem"}} {
+		if dpdk.GetAttr(name).IsNull() {
 			continue
 		}
-		for _, word := range strings.Fields(text(dpdk, "extra")) {
+		for _, word := range strings.Fields(attr.Text(dpdk, "extra")) {
 			word, _, _ = strings.Cut(word, "=")
 			if slices.Contains(flags, word) {
-				add(at("dpdk", "extra"), "One EAL argument twice", fmt.Sprintf("extra has %s, which would win over %s. Set it in one place.", word, attr))
+				add(at("dpdk", "extra"), "One EAL argument twice", fmt.Sprintf("extra has %s, which would win over %s. Set it in one place.", word, name))
 			}
 		}
 	}
@@ -171,13 +172,13 @@ func (switchType) Claims(ctx context.Context, host providers.Host, planned cty.V
 	if d.IsNull() || !d.IsKnown() {
 		return c, nil
 	}
-	for attr, use := range map[string]string{"pmd_cores": "PMD", "lcores": "lcore"} {
-		if cpus, err := parseCPUs(text(d, attr)); err == nil && len(cpus) > 0 {
-			c.Cores = append(c.Cores, providers.CoreClaim{Cores: cpus, Use: use, Polling: attr == "pmd_cores", Path: at("dpdk", attr)})
+	for name, use := range map[string]string{"pmd_cores": "PMD", "lcores": "lcore"} {
+		if cpus, err := parseCPUs(attr.Text(d, name)); err == nil && len(cpus) > 0 {
+			c.Cores = append(c.Cores, providers.CoreClaim{Cores: cpus, Use: use, Polling: name == "pmd_cores", Path: at("dpdk", name)})
 		}
 	}
 	slices.SortFunc(c.Cores, func(a, b providers.CoreClaim) int { return strings.Compare(a.Use, b.Use) })
-	size := pageSize(text(d, "hugepage_size"))
+	size := pageSize(attr.Text(d, "hugepage_size"))
 	claim := func(mb int64, node int, attr string) {
 		path := at("dpdk", attr)
 		if node >= 0 {

@@ -9,15 +9,6 @@ import (
 	"plumb/providers"
 )
 
-// text is a known string attribute; "" for null and unknown.
-func text(obj cty.Value, attr string) string {
-	v := obj.GetAttr(attr)
-	if v.IsNull() || !v.IsKnown() {
-		return ""
-	}
-	return v.AsString()
-}
-
 // known says that the attribute is set and known as a whole.
 func known(obj cty.Value, attr string) bool {
 	v := obj.GetAttr(attr)
@@ -32,8 +23,6 @@ func number(obj cty.Value, attr string) (int64, bool) {
 	n, _ := obj.GetAttr(attr).AsBigFloat().Int64()
 	return n, true
 }
-
-func truth(obj cty.Value, attr string) bool { return known(obj, attr) && obj.GetAttr(attr).True() }
 
 func list(obj cty.Value, attr string) []cty.Value {
 	if !known(obj, attr) {
