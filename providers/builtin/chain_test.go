@@ -113,7 +113,11 @@ func list(s ...cty.Value) cty.Value { return cty.ListVal(s) }
 
 // TestRealChain measures a real Open vSwitch with DPDK, on two CPUs: from port to port, and through a virtual network function. It says nothing of how
 // fast it is: with so few CPUs, threads that spin take turns.
-func TestRealChain(t *testing.T) {
+func TestRealChain(t *testing.T) { onRealBed(t, (*bed).run) }
+
+// onRealBed runs on this machine and takes down what was made; the machine must be as it was.
+func onRealBed(t *testing.T, run func(*bed)) {
+	t.Helper()
 	if os.Getenv("PLUMB_REAL") == "" {
 		t.Skip("PLUMB_REAL is not set")
 	}
@@ -133,7 +137,7 @@ func TestRealChain(t *testing.T) {
 	b := &bed{t: t, set: set, host: h}
 	func() {
 		defer b.destroy()
-		b.run()
+		run(b)
 	}()
 	after, err := set.Snapshot(context.WithoutCancel(t.Context()), h)
 	if err != nil {

@@ -3,12 +3,10 @@ package builtin
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/zclconf/go-cty/cty"
 
 	"plumb/providers"
@@ -17,36 +15,7 @@ import (
 
 // TestRealLoadgen measures a real Open vSwitch with DPDK by Plumb's own generator: what it counts is what the switch counts, frame by frame. It says nothing
 // of how fast they are.
-func TestRealLoadgen(t *testing.T) {
-	if os.Getenv("PLUMB_REAL") == "" {
-		t.Skip("PLUMB_REAL is not set")
-	}
-	if os.Geteuid() != 0 {
-		t.Fatal("the real tests need root")
-	}
-	set := Set()
-	h, err := set.OpenHost(t.Context(), "dut", conformance.Desired(set.HostSchema, nil))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer h.Close()
-	before, err := set.Snapshot(t.Context(), h)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b := &bed{t: t, set: set, host: h}
-	func() {
-		defer b.destroy()
-		b.runLoadgen()
-	}()
-	after, err := set.Snapshot(context.WithoutCancel(t.Context()), h)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(before, after); diff != "" {
-		t.Errorf("the machine is not as it was (-before +after):\n%s", diff)
-	}
-}
+func TestRealLoadgen(t *testing.T) { onRealBed(t, (*bed).runLoadgen) }
 
 func (b *bed) runLoadgen() {
 	t := b.t

@@ -3,7 +3,6 @@ package search
 import (
 	"context"
 	"reflect"
-	"slices"
 	"testing"
 	"time"
 
@@ -66,13 +65,11 @@ type run struct {
 // retrials is how often an INVALID trial is repeated, as the bench stage does.
 const retrials = 3
 
-// searched counts trials without those that only tell the greatest load, but for one.
+// searched counts trials, taking those at the beginning that only tell the greatest load as one.
 func searched(done []Seen) int {
 	n := len(done)
-	for i := 1; i < n; i++ {
-		if done[i].Phase == "maximum" && done[i-1].Phase == "maximum" {
-			return searched(append(slices.Clone(done[:i]), done[i+1:]...))
-		}
+	for i := 1; i < len(done) && done[i].Phase == "maximum"; i++ {
+		n--
 	}
 	return n
 }
