@@ -184,9 +184,14 @@ type Set struct {
 	// Loader disturbs hosts on purpose; nil: load blocks are refused.
 	Loader     Loader
 	HostSchema *schema.Block
-	// OpenHost connects to a host block's machine. Values of config are of HostSchema's implied type; it does not fail for what is
-	// only needed later.
-	OpenHost func(ctx context.Context, name string, config cty.Value) (Host, error)
+	// OpenHost connects to a host block's machine. Values of config are of HostSchema's implied type. It does not fail for what is
+	// only needed later; a machine that does not answer is an error that wraps ErrUnreachable. others gives the hosts that this one is reached through.
+	OpenHost func(ctx context.Context, name string, config cty.Value, others Hosts) (Host, error)
+	// Reboot reboots a host and returns when it runs again: with a new boot id, reachable, its units started. It has a limit of its own. Host.Forget
+	// has been called when it returns.
+	Reboot func(ctx context.Context, host Host, log func(string)) error
+	// RebootAllowed says whether a host block allows to reboot its machine, and if not, why in a sentence.
+	RebootAllowed func(config cty.Value) (ok bool, why string)
 	// Snapshot is a host's fingerprint: sorted lines "what: value" of all that a testbed may change and destroy must put back.
 	Snapshot func(ctx context.Context, host Host) ([]string, error)
 }

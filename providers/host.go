@@ -2,13 +2,12 @@ package providers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"net"
 	"strings"
 	"time"
-
-	"github.com/zclconf/go-cty/cty"
 )
 
 // Conn carries commands, files and connections to one host. Implementations are safe for concurrent use. Every method
@@ -97,45 +96,29 @@ type Host interface {
 	Reads() Reads
 	// Count adds to the counters that Conn cannot see, such as OVSDB transactions.
 	Count(Reads)
+	// Forget drops all that was kept of the host, facts too: shared values are closed and opened anew when they are asked for. It is
+	// called when the host has been rebooted; whoever still uses a shared value finds it closed.
+	Forget() error
 	Close() error
 }
 
+// Hosts finds the other hosts of a run, which are opened when they are first asked for. A host that leads through another one does not own it.
+type Hosts func(ctx context.Context, name string) (Host, error)
+
+// ErrUnreachable is wrapped by an error that says that a host could not be connected to, or that the connection to it is gone and could not be made
+// again: nothing is known of what is on it. The other hosts of a run are not concerned.
+var ErrUnreachable = errors.New("cannot be reached")
+
 // Reads counts round trips.
 type Reads struct {
-	Commands int `json:"commands"`   // Conn.Run and Conn.Start
-	Files    int `json:"file_reads"` // calls of ReadFiles
-	Writes   int `json:"file_writes"`
-	Dials    int `json:"dials"`
-	OVSDB    int `json:"ovsdb_transactions"`
-	Unixctl  int `json:"unixctl_commands"`
-}
-
-// Facts is what a host is.
-type Facts struct {
-	Hostname, Kernel, Distribution string
-	Cmdline, BootID                string
-	Root, Systemd                  bool
-	CPUs                           []CPU
-	Nodes                          []Node
-	Value                          cty.Value // the same and more as an object: host.NAME.facts and data.host_facts
-}
-
-// CPU is one logical CPU.
-type CPU struct {
-	ID, Node, Core, Socket int
-	Online, Isolated       bool
-	Siblings               []int
-}
-
-// Node is one NUMA node.
-type Node struct {
-	ID          int
-	MemoryBytes uint64
-	Hugepages   []Hugepages
-}
-
-// Hugepages is the pool of one page size on one node.
-type Hugepages struct {
-	Size        uint64 // bytes
-	Total, Free uint64 // pages
+	// Rounds is the length of the longest chain of round trips of which each began after the one before had ended: what latency is paid for.
+	// It is counted by the host; Host.Count ignores it.
+	Rounds      int `json:"rounds"`
+	Connections int `json:"connections"` // made to the host, reconnections included; 0: this machine
+	Commands    int `json:"commands"`    // Conn.Run and Conn.Start
+	Files       int `json:"file_reads"`  // calls of ReadFiles
+	Writes      int `json:"file_writes"`
+	Dials       int `json:"dials"`
+	OVSDB       int `json:"ovsdb_transactions"`
+	Unixctl     int `json:"unixctl_commands"`
 }

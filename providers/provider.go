@@ -98,10 +98,33 @@ type PlanRequest struct {
 
 // PlanResult is the plan.
 type PlanResult struct {
-	Planned  cty.Value
-	Cost     schema.Cost // taken when greater than what the changed attributes cost by the schema
-	Effects  []string    // for people: "restarts ovs-vswitchd on dut"
-	Problems []Problem   // what cannot work
+	Planned cty.Value
+	// Cost is taken when it is greater than what the changed attributes cost by the schema; that of a create too. HostReboot: Apply makes what
+	// the next boot reads, the engine reboots the host once for all that need it, and then reads the instance again: what is planned must be true by then.
+	// Apply answers as if the reboot had been.
+	Cost     schema.Cost
+	Effects  []string  // for people: "restarts ovs-vswitchd on dut"
+	Problems []Problem // what cannot work
+}
+
+// Remover is a type whose removal may cost its host more than the instance itself: a setting that only a reboot takes back.
+type Remover interface {
+	// Removal says what a delete would cost. It reads and changes nothing. A type without it costs what a delete costs: Live.
+	Removal(context.Context, RemovalRequest) (RemovalResult, error)
+}
+
+// RemovalRequest asks what a delete would cost.
+type RemovalRequest struct {
+	Host  Host
+	Mark  Mark
+	Prior cty.Value       // as read
+	Undo  json.RawMessage // what would be put back
+}
+
+// RemovalResult is the answer. HostReboot: what was found is put back where it is kept, and takes effect with the reboot that follows.
+type RemovalResult struct {
+	Cost    schema.Cost
+	Effects []string // for people
 }
 
 // Problem is something wrong that a person has to mend.

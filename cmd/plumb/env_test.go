@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/zclconf/go-cty/cty"
+
 	"plumb/providers"
 	"plumb/providers/builtin"
 	"plumb/providers/fake"
@@ -27,7 +29,7 @@ func testEnv(t *testing.T, dir, host string) *env {
 // fakeSet is the built-in set with the fake host in a folder instead of this machine.
 func fakeSet(host string) func() providers.Set {
 	return func() providers.Set {
-		return *builtin.SetWith(func(_ context.Context, name string) (providers.Conn, error) {
+		return *builtin.SetWith(func(_ context.Context, name string, _ cty.Value, _ providers.Hosts) (providers.Conn, error) {
 			return fake.Open(filepath.Join(host, name))
 		})
 	}

@@ -19,7 +19,7 @@ func (f *finisher) reference(v cty.Value, name string, a *schema.Attribute, repo
 		return cty.UnknownVal(cty.String)
 	}
 	if v.IsNull() {
-		if a.Reference != schema.RefHost {
+		if a.Reference != schema.RefHost { // RefOtherHost: none is meant
 			return cty.NullVal(cty.String) // hcldec has reported it where it is required
 		}
 		if only, ok := f.scope.e.onlyHost(); ok {
@@ -27,7 +27,7 @@ func (f *finisher) reference(v cty.Value, name string, a *schema.Attribute, repo
 		}
 		return bad("Missing required argument", "There are %d hosts: say which is meant with %s = host.NAME.", len(f.scope.e.in.Config.Root.Hosts), name)
 	}
-	form := map[string]string{schema.RefResource: "TYPE.NAME, with the instance's key where it has one", schema.RefHost: "host.NAME"}[a.Reference]
+	form := map[string]string{schema.RefResource: "TYPE.NAME, with the instance's key where it has one", schema.RefHost: "host.NAME", schema.RefOtherHost: "host.NAME"}[a.Reference]
 	tr, diags := hcl.AbsTraversalForExpr(customdecode.ExpressionFromVal(v))
 	if diags.HasErrors() {
 		return bad("Invalid reference", "%s is a reference, written out: %s. It cannot be computed.", name, form)
@@ -40,7 +40,7 @@ func (f *finisher) reference(v cty.Value, name string, a *schema.Attribute, repo
 		f.diags = append(f.diags, problem)
 		return cty.UnknownVal(cty.String)
 	}
-	want := map[string]refKind{schema.RefResource: refResource, schema.RefHost: refHost}[a.Reference]
+	want := map[string]refKind{schema.RefResource: refResource, schema.RefHost: refHost, schema.RefOtherHost: refHost}[a.Reference]
 	if r.kind != want || len(r.rest) > 0 {
 		return bad("Invalid reference", "%s is a reference to a %s as a whole: %s.", name, a.Reference, form)
 	}

@@ -87,6 +87,8 @@ type Attribute struct {
 const (
 	RefResource = "resource"
 	RefHost     = "host"
+	// RefOtherHost is RefHost for an argument that means no host where it is left out.
+	RefOtherHost = "other host"
 )
 
 // Nesting is how often a nested block may stand.
@@ -128,6 +130,9 @@ type Resource struct {
 	// LostOn lists what takes this resource's effect away: when an instance of Type on the same host changes with
 	// at least Cost, this one is applied again in the same run.
 	LostOn []Loss
+	// Survives says that a reboot of the host leaves the effect as it is, because it is kept on disk. All others are applied again in the
+	// run that reboots.
+	Survives bool
 }
 
 // Loss is one entry of Resource.LostOn.
@@ -135,6 +140,9 @@ type Loss struct {
 	Type string
 	Cost Cost
 	Why  string // "a restart of ovs-vswitchd loses OpenFlow flows"
+	// Release says that the change cannot even be made while this one is there: it is deleted before the change and made anew after it. That
+	// holds for those instances alone that depend on the changed one, by a reference or depends_on, directly or through others.
+	Release bool
 }
 
 // Catalog is all that a configuration may use. It is filled by the providers and the bench stage.

@@ -2,26 +2,21 @@
 package builtin
 
 import (
-	"context"
-
 	"plumb/providers"
 	"plumb/providers/dpdk"
 	"plumb/providers/dummy"
 	"plumb/providers/host"
-	"plumb/providers/internal/transport"
 	"plumb/providers/loadgen"
 	"plumb/providers/ovs"
 	"plumb/providers/plumb"
 )
 
-// Set manages the machine that it runs on.
-func Set() *providers.Set {
-	return SetWith(func(_ context.Context, name string) (providers.Conn, error) { return transport.NewLocal(name), nil })
-}
+// Set manages the machines of host blocks.
+func Set() *providers.Set { return SetWith(host.Connected) }
 
-// SetWith manages whatever machine open reaches: a fake one in tests. open is called for each host block and run; the connection is closed with
+// SetWith manages whatever machines connect reaches: fake ones in tests. connect is called for each host block and run; the connection is closed with
 // the host.
-func SetWith(open func(ctx context.Context, name string) (providers.Conn, error)) *providers.Set {
+func SetWith(connect host.Connect) *providers.Set {
 	resources := []providers.Resource{plumb.NewData(), host.Hugepages{}, dpdk.NewTestpmd()}
 	return &providers.Set{
 		Resources:    append(resources, ovs.Resources()...),
@@ -30,7 +25,7 @@ func SetWith(open func(ctx context.Context, name string) (providers.Conn, error)
 		HostObserver: host.Observer{},
 		Loader:       host.Load{},
 		HostSchema:   host.Schema(),
-		OpenHost:     host.Opener(open),
+		OpenHost:     host.Opener(connect),
 		Snapshot:     host.Snapshot,
 	}
 }

@@ -125,7 +125,7 @@ func onRealBed(t *testing.T, run func(*bed)) {
 		t.Fatal("the real tests need root")
 	}
 	set := Set()
-	h, err := set.OpenHost(t.Context(), "dut", conformance.Desired(set.HostSchema, nil))
+	h, err := set.OpenHost(t.Context(), "dut", conformance.Desired(set.HostSchema, nil), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

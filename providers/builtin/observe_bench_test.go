@@ -26,7 +26,7 @@ func BenchmarkRealObserving(b *testing.B) {
 		b.Skip("PLUMB_REAL is not set")
 	}
 	set := Set()
-	h, err := set.OpenHost(b.Context(), "dut", conformance.Desired(set.HostSchema, nil))
+	h, err := set.OpenHost(b.Context(), "dut", conformance.Desired(set.HostSchema, nil), nil)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -1,7 +1,6 @@
 package host
 
 import (
-	"context"
 	"os"
 	"testing"
 
@@ -127,15 +126,15 @@ func snapshotIsStable(t *testing.T, h providers.Host) {
 }
 
 func TestOpenerRefusesOtherMachines(t *testing.T) {
-	open := Opener(func(_ context.Context, name string) (providers.Conn, error) { return transport.NewLocal(name), nil })
+	open := Opener(Connected)
 	schema := Schema()
 	ssh := cty.ObjectVal(map[string]cty.Value{"address": cty.StringVal("a"), "user": cty.NullVal(cty.String), "port": cty.NullVal(cty.Number),
-		"key": cty.NullVal(cty.String), "jump": cty.NullVal(cty.DynamicPseudoType)})
-	_, err := open(t.Context(), "dut", conformance.Desired(schema, map[string]cty.Value{"ssh": ssh}))
+		"key": cty.NullVal(cty.String), "jump": cty.NullVal(cty.String)})
+	_, err := open(t.Context(), "dut", conformance.Desired(schema, map[string]cty.Value{"ssh": ssh}), nil)
 	if err == nil {
 		t.Fatal("a host with ssh was opened")
 	}
-	h, err := open(t.Context(), "dut", conformance.Desired(schema, nil))
+	h, err := open(t.Context(), "dut", conformance.Desired(schema, nil), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"plumb/lang/schema"
 	"plumb/providers"
 	"plumb/providers/internal/hostkit"
+	"plumb/providers/internal/transport"
 )
 
 // Schema is what a host block may contain. The blocks that name a way to another machine are described and refused: this version manages the
@@ -34,32 +35,41 @@ func Schema() *schema.Block {
 				"user":    str(false, "User to log in as."),
 				"port":    number("TCP port.", 1, 65535),
 				"key":     str(false, "Path of the private key. Unset: the agent, then ssh_config."),
-				"jump":    {Type: cty.DynamicPseudoType, Optional: true, Description: "The host to go through: host.NAME."},
+				"jump":    {Type: cty.String, Optional: true, Reference: schema.RefOtherHost, Description: "The host to go through: host.NAME."},
 			}}},
 			"netns": {Block: schema.Block{Description: "A network namespace of another host." + later, Attributes: map[string]*schema.Attribute{
 				"name":   str(true, "Name of the namespace."),
-				"parent": {Type: cty.DynamicPseudoType, Optional: true, Description: "The host it is on: host.NAME. Unset: this machine."},
+				"parent": {Type: cty.String, Optional: true, Reference: schema.RefOtherHost, Description: "The host it is on: host.NAME. Unset: this machine."},
 			}}},
 			"container": {Block: schema.Block{Description: "A container of another host." + later, Attributes: map[string]*schema.Attribute{
 				"name":   str(true, "Name or id of the container."),
 				"engine": str(false, "docker or podman."),
-				"parent": {Type: cty.DynamicPseudoType, Optional: true, Description: "The host it is on: host.NAME. Unset: this machine."},
+				"parent": {Type: cty.String, Optional: true, Reference: schema.RefOtherHost, Description: "The host it is on: host.NAME. Unset: this machine."},
 			}}},
 		},
 	}
 }
 
-// Opener makes a Set's OpenHost from a way to reach this machine. The connection is opened at once; facts are gathered when first asked for.
-func Opener(open func(ctx context.Context, name string) (providers.Conn, error)) func(context.Context, string, cty.Value) (providers.Host, error) {
-	return func(ctx context.Context, name string, config cty.Value) (providers.Host, error) {
-		if !config.IsNull() {
-			for _, way := range []string{"ssh", "netns", "container"} {
-				if v := config.GetAttr(way); !v.IsKnown() || !v.IsNull() {
-					return nil, fmt.Errorf("the block %s is not supported by this version, which manages the machine that it runs on. Leave the block out for that machine", way)
-				}
+// Connect makes the connection of a host block. Values are of Schema's implied type, or null: this machine. others gives the hosts that it leads
+// through; they are not closed with it.
+type Connect func(ctx context.Context, name string, config cty.Value, others providers.Hosts) (providers.Conn, error)
+
+// Connected is Connect for real machines.
+func Connected(ctx context.Context, name string, config cty.Value, others providers.Hosts) (providers.Conn, error) {
+	if !config.IsNull() {
+		for _, way := range []string{"ssh", "netns", "container"} {
+			if v := config.GetAttr(way); !v.IsKnown() || !v.IsNull() {
+				return nil, fmt.Errorf("the block %s is not supported by this version, which manages the machine that it runs on. Leave the block out for that machine", way)
 			}
 		}
-		conn, err := open(ctx, name)
+	}
+	return transport.NewLocal(name), nil
+}
+
+// Opener makes a Set's OpenHost. The connection is opened at once; facts are gathered when first asked for.
+func Opener(connect Connect) func(context.Context, string, cty.Value, providers.Hosts) (providers.Host, error) {
+	return func(ctx context.Context, name string, config cty.Value, others providers.Hosts) (providers.Host, error) {
+		conn, err := connect(ctx, name, config, others)
 		if err != nil {
 			return nil, fmt.Errorf("open host %s: %w", name, err)
 		}

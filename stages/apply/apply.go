@@ -31,7 +31,7 @@ type Input struct {
 	Providers *providers.Set
 	// OpenHost opens a host, or gives one that planning has opened (plan.Hosts.Get). It is called once for each host that a step needs, and
 	// whoever gave it closes what it opened. nil: Providers.OpenHost, and the run closes its hosts itself.
-	OpenHost func(ctx context.Context, name string, config cty.Value) (providers.Host, error)
+	OpenHost func(ctx context.Context, name string, config cty.Value, others providers.Hosts) (providers.Host, error)
 	Options  Options
 }
 

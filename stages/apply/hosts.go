@@ -17,7 +17,7 @@ import (
 
 // hosts opens each host once, just before its first use.
 type hosts struct {
-	open func(ctx context.Context, name string, config cty.Value) (providers.Host, error)
+	open func(ctx context.Context, name string, config cty.Value, others providers.Hosts) (providers.Host, error)
 	own  bool // the run closes them
 
 	mu      sync.Mutex
@@ -81,7 +81,7 @@ func (r *runner) openHost(ctx context.Context, e *hostEntry, name string, config
 	if err := r.recordHost(name, config); err != nil {
 		return nil, err
 	}
-	h, err := r.hosts.open(ctx, name, config)
+	h, err := r.hosts.open(ctx, name, config, r.host)
 	if err != nil {
 		return nil, fmt.Errorf("open host %s: %w", name, err)
 	}

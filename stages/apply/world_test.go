@@ -58,7 +58,7 @@ func (w *world) set() *providers.Set {
 		Resources:  []providers.Resource{box{w}, knob{w}, note{}},
 		Data:       []providers.DataSource{look{w}},
 		HostSchema: &schema.Block{Attributes: map[string]*schema.Attribute{"address": {Type: cty.String, Optional: true}}},
-		OpenHost: func(_ context.Context, name string, config cty.Value) (providers.Host, error) {
+		OpenHost: func(_ context.Context, name string, config cty.Value, _ providers.Hosts) (providers.Host, error) {
 			return fakeHost{name: name}, nil
 		},
 	}

@@ -43,7 +43,7 @@ func (h *fakeHost) Facts(context.Context) (*providers.Facts, error) {
 	return f, nil
 }
 
-func (w *world) open(_ context.Context, name string, _ cty.Value) (providers.Host, error) {
+func (w *world) open(_ context.Context, name string, _ cty.Value, _ providers.Hosts) (providers.Host, error) {
 	if w.unreachable[name] {
 		return nil, errors.New("connect to 192.0.2.10: connection refused")
 	}

@@ -118,14 +118,14 @@ func TestCheck(t *testing.T) {
 
 func TestHostsOpenOnce(t *testing.T) {
 	var opened atomic.Int32
-	h := NewHosts(func(context.Context, string, cty.Value) (providers.Host, error) {
+	h := NewHosts(func(context.Context, string, cty.Value, providers.Hosts) (providers.Host, error) {
 		opened.Add(1)
 		return nil, errors.New("refused")
 	})
 	var wg sync.WaitGroup
 	for range 20 {
 		wg.Go(func() {
-			if _, err := h.Get(t.Context(), "dut", cty.EmptyObjectVal); err == nil || err.Error() != "refused" {
+			if _, err := h.Get(t.Context(), "dut", cty.EmptyObjectVal, nil); err == nil || err.Error() != "refused" {
 				t.Error(err)
 			}
 		})

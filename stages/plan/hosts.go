@@ -12,7 +12,7 @@ import (
 
 // Hosts opens each host once and keeps it for the length of a run. It is safe for concurrent use.
 type Hosts struct {
-	open func(ctx context.Context, name string, config cty.Value) (providers.Host, error)
+	open Opener
 	mu   sync.Mutex
 	m    map[string]*openHost
 }
@@ -23,14 +23,17 @@ type openHost struct {
 	err  error
 }
 
+// Opener is Set.OpenHost.
+type Opener = func(ctx context.Context, name string, config cty.Value, others providers.Hosts) (providers.Host, error)
+
 // NewHosts makes an empty collection; open is Set.OpenHost.
-func NewHosts(open func(ctx context.Context, name string, config cty.Value) (providers.Host, error)) *Hosts {
+func NewHosts(open Opener) *Hosts {
 	return &Hosts{open: open, m: map[string]*openHost{}}
 }
 
 // Get returns the host, opening it the first time. Those who ask meanwhile wait for it. A host that could not be opened stays so: the error is
-// kept and given to all.
-func (h *Hosts) Get(ctx context.Context, name string, config cty.Value) (providers.Host, error) {
+// kept and given to all. others gives the hosts that this one is reached through.
+func (h *Hosts) Get(ctx context.Context, name string, config cty.Value, others providers.Hosts) (providers.Host, error) {
 	h.mu.Lock()
 	o, ok := h.m[name]
 	if !ok {
@@ -40,7 +43,7 @@ func (h *Hosts) Get(ctx context.Context, name string, config cty.Value) (provide
 	h.mu.Unlock()
 	if !ok {
 		defer close(o.done)
-		o.host, o.err = h.open(ctx, name, config)
+		o.host, o.err = h.open(ctx, name, config, others)
 		return o.host, o.err
 	}
 	select {

@@ -111,12 +111,24 @@ func (p *planner) host(name string) providers.Host {
 	if !cfg.IsWhollyKnown() {
 		return nil // deferred: opened by apply, just before first use
 	}
-	h, err := p.hosts.Get(p.ctx, name, cfg)
+	h, err := p.hosts.Get(p.ctx, name, cfg, p.other)
 	if err != nil {
 		p.hostError(name, err)
 		return nil
 	}
 	return h
+}
+
+// other opens a host that another one is reached through.
+func (p *planner) other(ctx context.Context, name string) (providers.Host, error) {
+	cfg, ok := p.hostConfigs[name]
+	switch {
+	case !ok:
+		return nil, fmt.Errorf("neither the configuration nor the state says what host %s is", name)
+	case !cfg.IsWhollyKnown():
+		return nil, fmt.Errorf("where host %s is is not known yet", name)
+	}
+	return p.hosts.Get(ctx, name, cfg, p.other)
 }
 
 // hostError reports what is wrong with a host, once for each host.

@@ -39,9 +39,10 @@ func (s *Session) hostConfig(name string) (cty.Value, bool) {
 
 // hostOpener opens hosts by the configuration, else by what the state has.
 func (s *Session) hostOpener(hosts *plan.Hosts) func(context.Context, string) (providers.Host, error) {
-	return func(ctx context.Context, name string) (providers.Host, error) {
+	var open providers.Hosts
+	open = func(ctx context.Context, name string) (providers.Host, error) {
 		if v, ok := s.hostConfig(name); ok {
-			return hosts.Get(ctx, name, v)
+			return hosts.Get(ctx, name, v, open)
 		}
 		st, err := s.State()
 		if err != nil {
@@ -53,17 +54,19 @@ func (s *Session) hostOpener(hosts *plan.Hosts) func(context.Context, string) (p
 				if err != nil {
 					return nil, fmt.Errorf("host %s in the state: %w", name, err)
 				}
-				return hosts.Get(ctx, name, v)
+				return hosts.Get(ctx, name, v, open)
 			}
 		}
 		return nil, fmt.Errorf("neither the configuration nor the state has a host %s", name)
 	}
+	return open
 }
 
 // Snapshot is the fingerprint of every host of the configuration, else of this machine, by host name.
 func (s *Session) Snapshot(ctx context.Context) (map[string][]string, hcl.Diagnostics) {
 	hosts := plan.NewHosts(s.Providers.OpenHost)
 	defer hosts.Close()
+	open := s.hostOpener(hosts)
 	configs := map[string]cty.Value{}
 	if s.Config != nil {
 		for name := range s.Config.Root.Hosts {
@@ -85,7 +88,7 @@ func (s *Session) Snapshot(ctx context.Context) (map[string][]string, hcl.Diagno
 	g, ctx := errgroup.WithContext(ctx)
 	for name, config := range configs {
 		g.Go(func() error {
-			h, err := hosts.Get(ctx, name, config)
+			h, err := hosts.Get(ctx, name, config, open)
 			if err != nil {
 				return fmt.Errorf("host %s: %w", name, err)
 			}

@@ -36,7 +36,7 @@ func testSet() providers.Set {
 		HostSchema: &schema.Block{Attributes: map[string]*schema.Attribute{
 			"address": {Type: cty.String, Optional: true}, "max_parallel": {Type: cty.Number, Optional: true},
 		}},
-		OpenHost: func(context.Context, string, cty.Value) (providers.Host, error) {
+		OpenHost: func(context.Context, string, cty.Value, providers.Hosts) (providers.Host, error) {
 			return nil, errors.New("no host here")
 		},
 	}

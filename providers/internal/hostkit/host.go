@@ -19,7 +19,7 @@ type Gather func(ctx context.Context, conn providers.Conn) (*providers.Facts, er
 // New makes a host of a connection, which it owns: Close closes it after all that was shared.
 func New(name string, conn providers.Conn, facts Gather) *Host {
 	h := &Host{name: name, gather: facts, shared: map[any]*entry{}}
-	h.conn = &counting{Conn: conn, count: h.Count}
+	h.conn = &counting{Conn: conn, count: h.Count, rounds: &h.rounds}
 	return h
 }
 
@@ -28,6 +28,8 @@ type Host struct {
 	name   string
 	conn   providers.Conn
 	gather Gather
+
+	rounds rounds
 
 	mu     sync.Mutex
 	reads  providers.Reads
@@ -109,8 +111,16 @@ func (h *Host) keep(key any, e *entry) {
 func (h *Host) Reads() providers.Reads {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.reads
+	r := h.reads
+	r.Rounds = h.rounds.longest()
+	if c, ok := h.conn.(*counting).Conn.(connected); ok {
+		r.Connections = c.Connections()
+	}
+	return r
 }
+
+// connected is a connection that knows how often it was made.
+type connected interface{ Connections() int }
 
 func (h *Host) Count(r providers.Reads) {
 	h.mu.Lock()
@@ -123,7 +133,28 @@ func (h *Host) Count(r providers.Reads) {
 	h.reads.Unixctl += r.Unixctl
 }
 
-// Close waits for values that are being opened, closes all in reverse order, then the connection. A second Close does nothing.
+// Forget waits for values that are being opened, closes all in reverse order, and forgets them.
+func (h *Host) Forget() error {
+	h.mu.Lock()
+	opening, order := h.shared, h.order
+	h.shared, h.order = map[any]*entry{}, nil
+	h.mu.Unlock()
+	for _, e := range opening {
+		<-e.done
+	}
+	// What was being opened has noted itself since.
+	h.mu.Lock()
+	order = append(order, h.order...)
+	h.order = nil
+	h.mu.Unlock()
+	var errs []error
+	for i := len(order) - 1; i >= 0; i-- {
+		errs = append(errs, order[i].Close())
+	}
+	return errors.Join(errs...)
+}
+
+// Close forgets all that is shared, then closes the connection. A second Close does nothing.
 func (h *Host) Close() error {
 	h.mu.Lock()
 	if h.closed {
@@ -131,26 +162,15 @@ func (h *Host) Close() error {
 		return nil
 	}
 	h.closed = true
-	var opening []*entry
-	for _, e := range h.shared {
-		opening = append(opening, e)
-	}
 	h.mu.Unlock()
-	for _, e := range opening {
-		<-e.done
-	}
-	var errs []error
-	for i := len(h.order) - 1; i >= 0; i-- {
-		errs = append(errs, h.order[i].Close())
-	}
-	errs = append(errs, h.conn.Close())
-	return errors.Join(errs...)
+	return errors.Join(h.Forget(), h.conn.Close())
 }
 
 // counting is a connection that counts what is asked of it.
 type counting struct {
 	providers.Conn
-	count func(providers.Reads)
+	count  func(providers.Reads)
+	rounds *rounds
 }
 
 // ThisMachine is that of the connection below.
@@ -158,25 +178,34 @@ func (c *counting) ThisMachine() bool { return providers.ThisMachine(c.Conn) }
 
 func (c *counting) Run(ctx context.Context, cmd providers.Cmd) (providers.Result, error) {
 	c.count(providers.Reads{Commands: 1})
+	defer c.rounds.begin()()
 	return c.Conn.Run(ctx, cmd)
 }
 
 func (c *counting) Start(ctx context.Context, p providers.Process) error {
 	c.count(providers.Reads{Commands: 1})
+	defer c.rounds.begin()()
 	return c.Conn.Start(ctx, p)
 }
 
 func (c *counting) ReadFiles(ctx context.Context, patterns ...string) (map[string][]byte, error) {
 	c.count(providers.Reads{Files: 1})
+	defer c.rounds.begin()()
 	return c.Conn.ReadFiles(ctx, patterns...)
 }
 
 func (c *counting) WriteFile(ctx context.Context, path string, data []byte, mode fs.FileMode) error {
 	c.count(providers.Reads{Writes: 1})
+	defer c.rounds.begin()()
 	return c.Conn.WriteFile(ctx, path, data, mode)
 }
 
 func (c *counting) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	c.count(providers.Reads{Dials: 1})
-	return c.Conn.Dial(ctx, network, addr)
+	defer c.rounds.begin()()
+	conn, err := c.Conn.Dial(ctx, network, addr)
+	if err != nil {
+		return nil, err
+	}
+	return &talk{Conn: conn, rounds: c.rounds}, nil
 }
