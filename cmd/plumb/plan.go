@@ -52,6 +52,9 @@ Exit status: 0 done, 1 error; with -detailed-exitcode 2 when there are changes.`
 				}
 				w.p.text("\nSaved to %s. Run it with: plumb apply %s\n", out, out)
 			}
+			if len(res.Unreachable) > 0 {
+				return status(exitError)
+			}
 			if c.Bool("detailed-exitcode") && res.Plan.HasChanges() {
 				return status(exitChanges)
 			}
@@ -81,5 +84,6 @@ func (w *work) plan(args session.PlanArgs) (*plan.Result, error) {
 		}
 		return nil, err
 	}
+	_ = w.p.show(w.s, res.Unreachable) // the others are gone on with; what is left makes the end an error
 	return res, nil
 }

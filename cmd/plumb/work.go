@@ -106,6 +106,9 @@ func (w *work) apply(p *plan.Plan, hosts *plan.Hosts) error {
 	if res.Stopped || res.Cancelled {
 		return status(exitInterrupted)
 	}
+	if failed == nil && !complete {
+		return status(exitError)
+	}
 	return failed
 }
 

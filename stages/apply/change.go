@@ -405,6 +405,9 @@ func (r *runner) failure(j *job, what string, err error) hcl.Diagnostics {
 	if j.step.Host != "" {
 		where = " on " + j.step.Host
 	}
+	if errors.Is(err, providers.ErrUnreachable) {
+		r.setDown(j.step.Host)
+	}
 	var diags hcl.Diagnostics
 	if errors.As(err, &diags) {
 		return diags

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/hashicorp/hcl/v2"
@@ -118,7 +119,7 @@ func (r *runner) hostConfig(name string) (cty.Value, error) {
 }
 
 func (r *runner) recordHost(name string, config cty.Value) error {
-	e, err := value.Encode(config, r.in.Providers.HostSchema.ImpliedType())
+	e, err := r.encodeHost(config)
 	if err != nil {
 		return fmt.Errorf("host %s: %w", name, err)
 	}
@@ -130,6 +131,36 @@ func (r *runner) recordHost(name string, config cty.Value) error {
 		return nil
 	}
 	return r.journal.Host(name, json.RawMessage(e.JSON))
+}
+
+// encodeHost is a host block as the state keeps it: without passwords, which a destroy takes from the configuration.
+func (r *runner) encodeHost(config cty.Value) (value.Encoded, error) {
+	secret := value.SchemaSensitive(r.in.Providers.HostSchema, config)
+	public, err := cty.Transform(config, func(p cty.Path, v cty.Value) (cty.Value, error) {
+		for _, s := range secret {
+			if slices.Equal(s, value.PathOf(p)) {
+				return cty.NullVal(v.Type()), nil
+			}
+		}
+		return v, nil
+	})
+	if err != nil {
+		return value.Encoded{}, err
+	}
+	return value.Encode(public, r.in.Providers.HostSchema.ImpliedType())
+}
+
+// setDown notes that a host went out of reach: its other steps are skipped instead of waiting for it one by one.
+func (r *runner) setDown(name string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.down[name] = true
+}
+
+func (r *runner) isDown(name string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return name != "" && r.down[name]
 }
 
 // facts is what the evaluator asks for host.NAME.facts.
@@ -158,7 +189,7 @@ func (r *runner) keepHosts(empty bool) {
 			if err != nil {
 				continue // deferred, and nothing was done on it
 			}
-			if e, err := value.Encode(config, r.in.Providers.HostSchema.ImpliedType()); err == nil {
+			if e, err := r.encodeHost(config); err == nil {
 				named[name] = true
 				base.Hosts[name] = state.Host{Config: e.JSON}
 			}

@@ -24,12 +24,12 @@ const (
 
 // StepResult is one row of the table that a failed apply ends with.
 type StepResult struct {
-	Step    int             `json:"step"`
+	Step    int             `json:"step"` // -1: not in the plan, because its host could not be reached
 	Addr    addrs.Instance  `json:"address"`
 	Host    string          `json:"host,omitempty"`
 	Action  plan.Action     `json:"action"`
 	Status  Status          `json:"status"`
-	Because string          `json:"because,omitempty"` // Skipped: address of the step that failed
+	Because string          `json:"because,omitempty"` // Skipped: address of the step that failed, or host.NAME of a host that cannot be reached
 	Diags   hcl.Diagnostics `json:"-"`                 // of this step, warnings too
 	Elapsed time.Duration   `json:"elapsed_ns"`
 }

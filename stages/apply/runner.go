@@ -45,6 +45,7 @@ type runner struct {
 	values  map[addrs.Instance]cty.Value // as references see them: marked; planned, replaced by what was applied
 	running map[int]time.Time            // started steps
 	results map[int]StepResult
+	down    map[string]bool // hosts that went out of reach in this run
 
 	eventMu sync.Mutex // Events are told one at a time
 }
@@ -62,7 +63,7 @@ func newRunner(ctx context.Context, in Input, prior *state.State, journal *state
 		in: in, prior: prior, lineage: prior.Lineage, serial: prior.Serial, journal: journal,
 		steps: map[int]plan.Step{}, graph: &graph.Graph[int]{}, changes: map[addrs.Instance]*plan.Change{}, deposed: map[deposedKey]*plan.Change{}, dataDeps: map[string][]string{},
 		resources: map[string]providers.Resource{}, data: map[string]providers.DataSource{}, schemas: map[string]*schema.Resource{}, sources: map[string]*schema.Resource{}, types: map[*schema.Block]cty.Type{},
-		draft: state.NewDraft(prior), values: map[addrs.Instance]cty.Value{}, running: map[int]time.Time{}, results: map[int]StepResult{},
+		draft: state.NewDraft(prior), values: map[addrs.Instance]cty.Value{}, running: map[int]time.Time{}, results: map[int]StepResult{}, down: map[string]bool{},
 	}
 	r.hosts = hosts{open: in.OpenHost, entries: map[string]*hostEntry{}}
 	if r.hosts.open == nil {
@@ -155,6 +156,12 @@ func (r *runner) visit(ctx context.Context, s plan.Step) error {
 		return nil
 	}
 	started := r.in.Options.Now()
+	if r.isDown(s.Host) {
+		r.mu.Lock()
+		r.results[s.ID] = StepResult{Step: s.ID, Addr: s.Addr, Host: s.Host, Action: s.Action, Status: Skipped, Because: "host." + s.Host}
+		r.mu.Unlock()
+		return &stepError{}
+	}
 	r.mu.Lock()
 	r.running[s.ID] = started
 	r.mu.Unlock()
@@ -250,11 +257,19 @@ func (r *runner) finish(ctx context.Context, report graph.Report[int]) *Result {
 			row = StepResult{Step: s.ID, Addr: s.Addr, Host: s.Host, Action: s.Action, Status: NotStarted}
 			if cause, ok := report.Skipped[s.ID]; ok {
 				row.Status, row.Because = Skipped, r.steps[cause].Addr.String()
+				if c := r.results[cause]; c.Status == Skipped {
+					row.Because = c.Because
+				}
 			}
 		}
 		res.Steps = append(res.Steps, row)
 	}
 	res.Stopped = res.Count(NotStarted) > 0
+	for _, u := range r.in.Plan.Unreachable {
+		for _, i := range u.Left {
+			res.Steps = append(res.Steps, StepResult{Step: -1, Addr: i.Addr, Host: i.Host, Action: plan.NoOp, Status: Skipped, Because: "host." + u.Host})
+		}
+	}
 	complete := res.Count(Done) == len(res.Steps)
 	if !res.Cancelled {
 		r.refresh()

@@ -109,7 +109,7 @@ func (ps *pass) claimInstance(n *node, on func(string) *hostClaims) {
 	c, err := claimer.Claims(ps.ctx, h.host, v)
 	if err != nil {
 		h.vague = true
-		ps.claimError(n.addr.String(), ps.rangeOf(n.addr), err)
+		ps.claimError(host, n.addr.String(), ps.rangeOf(n.addr), err)
 		return
 	}
 	at := func(cty.Path) *hcl.Range { return ps.rangeOf(n.addr) }
@@ -119,7 +119,11 @@ func (ps *pass) claimInstance(n *node, on func(string) *hostClaims) {
 	h.list = append(h.list, claimant{addr: n.addr.String(), claims: c, at: at})
 }
 
-func (ps *pass) claimError(addr string, at *hcl.Range, err error) {
+func (ps *pass) claimError(host, addr string, at *hcl.Range, err error) {
+	if errors.Is(err, providers.ErrUnreachable) {
+		ps.hostError(host, err)
+		return
+	}
 	if !errors.Is(err, ps.ctx.Err()) || ps.ctx.Err() == nil {
 		ps.report(errorAt(at, "Cannot tell what is taken from the host", "%s: %s.", addr, err))
 	}
@@ -140,7 +144,7 @@ func (ps *pass) claimGenerators(on func(string) *hostClaims) {
 		v, _ := g.Config.UnmarkDeep()
 		c, err := typ.Claims(ps.ctx, h.host, v)
 		if err != nil {
-			ps.claimError(g.Addr.String(), g.Range.Ptr(), err)
+			ps.claimError(g.Host, g.Addr.String(), g.Range.Ptr(), err)
 			continue
 		}
 		at := func(path cty.Path) *hcl.Range { return g.Range.Ptr() }

@@ -1,11 +1,13 @@
 package plan
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/zclconf/go-cty/cty"
 
 	"plumb/lang/addrs"
+	"plumb/providers"
 	"plumb/stages/internal/value"
 )
 
@@ -26,6 +28,11 @@ func (ps *pass) planData(n *node, sensitive [][]string) {
 		n.planned = propose(b, cty.NullVal(ps.typeOf(b)), n.desired, false)
 	} else {
 		v, err := src.Read(ps.ctx, host, n.desired)
+		if errors.Is(err, providers.ErrUnreachable) {
+			ps.hostError(n.inst.Host, err)
+			n.failed, n.cutBy = true, n.inst.Host
+			return
+		}
 		if err != nil {
 			n.fail(ps, providerError(at, "read", n.addr, err))
 			return

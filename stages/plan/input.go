@@ -3,6 +3,7 @@ package plan
 import (
 	"time"
 
+	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
 	"plumb/lang/addrs"
@@ -43,4 +44,7 @@ type Result struct {
 	Plan      *Plan
 	Evaluator *eval.Evaluator // nil where nothing is configured
 	Hosts     *Hosts          // open; the caller closes them. Never nil.
+	// Unreachable are errors about hosts that cannot be reached, while others can: the plan is good for the others (Plan.Unreachable), and whoever applies it
+	// ends with an error. Where no host can be reached they are among the diagnostics.
+	Unreachable hcl.Diagnostics
 }

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -39,7 +40,8 @@ type node struct {
 	planned cty.Value // unmarked
 	value   cty.Value // planned as references see it: marked
 	change  Change
-	failed  bool // nothing can be said about it; why has been reported
+	failed  bool   // nothing can be said about it; why has been reported
+	cutBy   string // failed because this host cannot be reached
 	busy    bool
 }
 
@@ -90,6 +92,13 @@ func (ps *pass) plan(a addrs.Instance) *node {
 	}
 	n.inst, n.change.Host = inst, inst.Host
 	if inst.Host != "" && ps.host(inst.Host) == nil && ps.bad(inst.Host) || n.entry != nil && n.entry.unread {
+		n.failed = true
+		if ps.isCut(inst.Host) {
+			n.cutBy = inst.Host
+		}
+		return n
+	}
+	if n.cutBy = ps.needsCut(a); n.cutBy != "" {
 		n.failed = true
 		return n
 	}
@@ -210,6 +219,11 @@ func (ps *pass) propose(n *node, prior cty.Value, doubt bool) (cty.Value, []Attr
 	r, err := planner.Plan(ps.ctx, providers.PlanRequest{
 		Host: host, Mark: ps.mark(n.addr), Prior: prior, Desired: n.desired, Proposed: planned,
 	})
+	if errors.Is(err, providers.ErrUnreachable) {
+		ps.hostError(n.inst.Host, err)
+		n.failed, n.cutBy = true, n.inst.Host
+		return planned, nil, r, false
+	}
 	if err != nil {
 		n.fail(ps, providerError(at(nil), "plan", n.addr, err))
 		return planned, nil, r, false

@@ -34,12 +34,16 @@ func Make(ctx context.Context, in Input) (*Result, hcl.Diagnostics) {
 	if err := ctx.Err(); err != nil {
 		p.diags = hcl.Diagnostics{errorAt(nil, "Planning was interrupted", "%s. Nothing was changed.", err)}
 	}
+	unreachable := p.unreachable(ps, out)
+	if len(p.hosts.opened()) == 0 {
+		p.diags, unreachable = append(p.diags, unreachable...), nil
+	}
 	diags := finishDiagnostics(p.diags)
 	out.Notes = notes(diags)
 	if out.Errored = diags.HasErrors(); out.Errored {
 		out.Steps = []Step{}
 	}
-	r := &Result{Plan: out, Hosts: p.hosts}
+	r := &Result{Plan: out, Hosts: p.hosts, Unreachable: unreachable}
 	if ps != nil {
 		r.Evaluator = ps.ev
 	}
@@ -48,7 +52,7 @@ func Make(ctx context.Context, in Input) (*Result, hcl.Diagnostics) {
 
 func newPlanner(ctx context.Context, in Input) *planner {
 	p := &planner{
-		ctx: ctx, in: in, opt: in.Options, hosts: in.Hosts, types: map[*schema.Block]cty.Type{}, badHosts: map[string]bool{},
+		ctx: ctx, in: in, opt: in.Options, hosts: in.Hosts, types: map[*schema.Block]cty.Type{}, badHosts: map[string]bool{}, cut: map[string]error{},
 		resources: map[string]providers.Resource{}, sources: map[string]providers.DataSource{}, generators: map[string]providers.GeneratorType{},
 		schemas: map[schemaKey]*schema.Resource{}, lost: map[addrs.Instance]loss{},
 	}
@@ -214,7 +218,7 @@ func (ps *pass) postconditions(n *node) hcl.Diagnostics {
 func (ps *pass) changes() []*Change {
 	var out []*Change
 	for _, n := range ps.order {
-		if n.failed {
+		if n.failed || ps.bad(n.change.Host) { // bad: since it was planned
 			continue
 		}
 		c := &n.change

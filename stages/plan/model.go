@@ -69,6 +69,7 @@ type Plan struct {
 	Benchmarks    []string                   `json:"benchmarks,omitempty"` // that apply would run
 	Reads         map[string]providers.Reads `json:"reads"`                // what reading the world cost, by host
 	Notes         []Note                     `json:"notes,omitempty"`      // warnings
+	Unreachable   []Unreachable              `json:"unreachable,omitempty"`
 	Errored       bool                       `json:"errored,omitempty"`
 }
 
@@ -138,6 +139,19 @@ type OutputChange struct {
 	After     json.RawMessage `json:"after,omitempty"`
 	Unknown   bool            `json:"after_unknown,omitempty"`
 	Sensitive bool            `json:"sensitive,omitempty"`
+}
+
+// Unreachable is a host that cannot be reached. Nothing is planned for what is on it, nor for what needs a value from there that nobody knows.
+type Unreachable struct {
+	Host  string     `json:"host"`
+	Error string     `json:"error"`
+	Left  []Instance `json:"left"` // as they are, on this host and on others
+}
+
+// Instance is an address with its host.
+type Instance struct {
+	Addr addrs.Instance `json:"address"`
+	Host string         `json:"host"`
 }
 
 // Note is a warning in the plan.

@@ -42,6 +42,7 @@ type planner struct {
 	mu       sync.Mutex // guards what follows
 	diags    hcl.Diagnostics
 	badHosts map[string]bool
+	cut      map[string]error // hosts that cannot be reached: the bad ones that do not keep the others from being planned
 }
 
 // schemaKey names a resource type or data source.
@@ -139,6 +140,10 @@ func (p *planner) hostError(name string, err error) {
 		return
 	}
 	p.badHosts[name] = true
+	if errors.Is(err, providers.ErrUnreachable) {
+		p.cut[name] = err
+		return
+	}
 	d := errorAt(nil, "Host cannot be used", "host.%s: %s. Nothing on this host can be planned.", name, err)
 	if r, ok := p.hostRanges[name]; ok {
 		d.Subject = r.Ptr()

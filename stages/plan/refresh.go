@@ -67,6 +67,10 @@ func (p *planner) read(e *entry) {
 	case errors.Is(err, context.Canceled):
 		e.unread = true // said once, by Make
 		return
+	case errors.Is(err, providers.ErrUnreachable):
+		e.unread = true
+		p.hostError(e.inst.Host, err)
+		return
 	case err != nil:
 		fail(providerError(p.rangeOf(a), "read", a, err))
 		return

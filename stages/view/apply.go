@@ -228,6 +228,9 @@ func FailureTable(res *apply.Result, st Style) string {
 				color = red
 			case apply.Skipped:
 				word += ": " + r.Because + " failed"
+				if strings.HasPrefix(r.Because, "host.") {
+					word = string(r.Status) + ": " + r.Because + " cannot be reached"
+				}
 			case apply.NotStarted:
 				word = "not started"
 			}
