@@ -21,6 +21,7 @@ type world struct {
 	errs        map[string]error
 	read        []string
 	unreachable map[string]bool
+	cut         map[string]bool // unreachable in a way that does not concern the others
 	free        uint64 // of 1024 pages of 2 MB on node 0
 }
 
@@ -46,6 +47,9 @@ func (h *fakeHost) Facts(context.Context) (*providers.Facts, error) {
 func (w *world) open(_ context.Context, name string, _ cty.Value, _ providers.Hosts) (providers.Host, error) {
 	if w.unreachable[name] {
 		return nil, errors.New("connect to 192.0.2.10: connection refused")
+	}
+	if w.cut[name] {
+		return nil, fmt.Errorf("192.0.2.10: %w: no route to host", providers.ErrUnreachable)
 	}
 	return &fakeHost{name: name, w: w}, nil
 }

@@ -89,7 +89,10 @@ func applied(t testing.TB, src string) *state.State {
 //	gone A         A is gone from the world
 //	found A JSON   attributes of A differ in the world
 //	error A TEXT   reading A fails
-//	unreachable H, free N (hugepages)
+//	lost A         the connection is cut when A is read
+//	cut H          H cannot be reached
+//	unreachable H  H cannot be used for another reason
+//	free N         hugepages
 func TestPlans(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(files) == 0 {
@@ -113,7 +116,7 @@ func runCase(t *testing.T, file string) {
 		}
 		return ""
 	}
-	w := &world{objects: map[string]cty.Value{}, errs: map[string]error{}, unreachable: map[string]bool{}, free: 1024}
+	w := &world{objects: map[string]cty.Value{}, errs: map[string]error{}, unreachable: map[string]bool{}, cut: map[string]bool{}, free: 1024}
 	in := testInput(t, w, part("main.hcl"))
 	in.Prior = applied(t, part("before.hcl"))
 	for line := range strings.Lines(part("options")) {
@@ -121,8 +124,8 @@ func runCase(t *testing.T, file string) {
 	}
 	r, diags := Make(t.Context(), in)
 	defer r.Hosts.Close()
-	got := map[string]string{"plan.json": planText(t, r.Plan), "diags": diagText(diags)}
-	for _, name := range []string{"plan.json", "diags"} {
+	got := map[string]string{"plan.json": planText(t, r.Plan), "diags": diagText(diags), "unreachable": diagText(r.Unreachable)}
+	for _, name := range []string{"plan.json", "diags", "unreachable"} {
 		if *update {
 			setPart(ar, name, got[name])
 		} else if d := cmp.Diff(part(name), got[name]); d != "" {
@@ -175,6 +178,10 @@ func planText(t *testing.T, p *Plan) string {
 	section("notes", len(p.Notes))
 	for _, n := range p.Notes {
 		line(n)
+	}
+	section("unreachable", len(p.Unreachable))
+	for _, u := range p.Unreachable {
+		line(u)
 	}
 	section("summary", 1)
 	line(p.Summary())
@@ -315,6 +322,10 @@ func option(t *testing.T, line string, in *Input, w *world) {
 			t.Fatal(err)
 		}
 		w.objects[first] = val
+	case "lost":
+		w.errs[rest] = fmt.Errorf("read /sys: connection %w", providers.ErrUnreachable)
+	case "cut":
+		w.cut[rest] = true
 	case "unreachable":
 		w.unreachable[rest] = true
 	case "free":
