@@ -151,6 +151,8 @@ type Claims struct {
 	Provides  []Named
 	Needs     []Named
 	Sockets   []SocketEnd
+	Devices   []DeviceClaim
+	Isolates  []int // CPUs that this instance keeps free of the scheduler (host_cpu_isolation)
 }
 
 // CoreClaim takes cores. Polling claims spin and want the core for themselves; two of them on one core are an error
@@ -180,9 +182,21 @@ type Unique struct {
 	Path         cty.Path
 }
 
+// DeviceClaim is a PCI device that polling cores serve: memory and cores should be on its NUMA node, for every frame crosses the link between the nodes
+// otherwise.
+type DeviceClaim struct {
+	PCI   string
+	Cores []int  // that serve it; nil: those of all claims of the host with this Use
+	Use   string // of the cores: "PMD"
+	// Crossing says that the user accepts cores on another node.
+	Crossing bool
+	Path     cty.Path
+}
+
 // Named is a thing that one instance provides and another needs: {Kind: "port on bridge br0", Name: "vhost0"}.
 type Named struct {
 	Kind, Name string
+	Hint       string // of a need, said beside that nobody provides it: what to do
 	Path       cty.Path
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 
@@ -12,6 +11,7 @@ import (
 
 	"plumb/providers"
 	"plumb/providers/internal/attr"
+	"plumb/providers/internal/pcidriver"
 	"plumb/providers/internal/hostkit"
 )
 
@@ -151,53 +151,28 @@ func missingCores(f *providers.Facts, host string, v cty.Value) []providers.Prob
 		Detail: fmt.Sprintf("%s has no CPU %s online. It has %s.", host, joinInts(missing), joinInts(online))}}
 }
 
-// pciProblems looks whether the NICs are there and bound to a driver that leaves them to DPDK.
+// pciProblems looks whether the NICs are there.
 func pciProblems(ctx context.Context, h providers.Host, v cty.Value) ([]providers.Problem, error) {
-	var files []string
-	for _, p := range elements(v.GetAttr("port")) {
-		if a := attr.Text(p, "pci"); a != "" {
-			files = append(files, pciFile(a))
-		}
-	}
-	if len(files) == 0 {
-		return nil, nil
-	}
-	got, err := h.Conn().ReadFiles(ctx, files...)
-	if err != nil {
-		return nil, err
-	}
 	var out []providers.Problem
 	for i, p := range elements(v.GetAttr("port")) {
-		addr := attr.Text(p, "pci")
+		addr := strings.ToLower(attr.Text(p, "pci"))
 		if addr == "" {
 			continue
 		}
-		at := cty.GetAttrPath("port").IndexInt(i).GetAttr("pci")
-		uevent, ok := got[pciFile(addr)]
-		if !ok {
-			out = append(out, providers.Problem{Path: at, Summary: "No such PCI device", Detail: fmt.Sprintf("%s has no PCI device %s. See lspci -D.", h.Name(), addr)})
-			continue
+		facts, err := h.Facts(ctx)
+		if err != nil {
+			return nil, err
 		}
-		driver := "none"
-		for line := range strings.Lines(string(uevent)) {
-			if d, ok := strings.CutPrefix(strings.TrimSpace(line), "DRIVER="); ok {
-				driver = d
-			}
-		}
-		if !slices.Contains([]string{"vfio-pci", "uio_pci_generic", "igb_uio", "mlx5_core", "mlx4_core"}, driver) {
-			out = append(out, providers.Problem{Path: at, Summary: "NIC is not bound for DPDK",
-				Detail: fmt.Sprintf("PCI device %s of %s has the driver %s. DPDK needs vfio-pci (mlx5 and mlx4 keep their own): bind it with dpdk-devbind.py.", addr, h.Name(), driver)})
+		if facts.NIC(addr) == nil {
+			out = append(out, providers.Problem{Path: cty.GetAttrPath("port").IndexInt(i).GetAttr("pci"), Summary: "No such NIC",
+				Detail: fmt.Sprintf("%s has no NIC at PCI address %s. See host.%s.facts.nics, or lspci -D. Of a virtual function that is still to be made, refer to vf_pci of its nic_sriov.", h.Name(), addr, h.Name())})
 		}
 	}
 	return out, nil
 }
 
-func pciFile(addr string) string {
-	return path.Join("/sys/bus/pci/devices", strings.ToLower(addr), "uevent")
-}
-
 // Claims are the cores, hugepages, sockets and the name of DPDK's runtime folder.
-func (t *Testpmd) Claims(_ context.Context, _ providers.Host, planned cty.Value) (providers.Claims, error) {
+func (t *Testpmd) Claims(ctx context.Context, host providers.Host, planned cty.Value) (providers.Claims, error) {
 	s := testpmdSpec(planned, providers.Mark{})
 	c := resourceClaims(s, "testpmd", attr.Truth(planned, "share_cores", false))
 	for i, p := range s.ports {
@@ -206,7 +181,17 @@ func (t *Testpmd) Claims(_ context.Context, _ providers.Host, planned cty.Value)
 			c.Sockets = append(c.Sockets, providers.SocketEnd{Socket: p.socket, Server: p.server, Queues: int(p.queues), Path: at.GetAttr("vhost_user")})
 		}
 		if p.pci != "" {
-			c.Unique = append(c.Unique, providers.Unique{Scope: "PCI device", Value: strings.ToLower(p.pci), Path: at.GetAttr("pci")})
+			pci := strings.ToLower(p.pci)
+			c.Unique = append(c.Unique, providers.Unique{Scope: "device of a DPDK application", Value: pci, Path: at.GetAttr("pci")})
+			c.Devices = append(c.Devices, providers.DeviceClaim{PCI: pci, Cores: s.forwarding(), Use: "testpmd forwarding", Crossing: attr.Truth(planned, "allow_cross_numa", false), Path: at.GetAttr("pci")})
+			facts, err := host.Facts(ctx)
+			if err != nil {
+				return c, err
+			}
+			if need, ok := pcidriver.Need(facts, host.Name(), pci); ok {
+				need.Path = at.GetAttr("pci")
+				c.Needs = append(c.Needs, need)
+			}
 		}
 	}
 	if name := attr.Text(planned, "file_prefix"); name != "" {

@@ -64,6 +64,7 @@ func testpmdAttributes() map[string]*schema.Attribute {
 		Description: "Name of DPDK's runtime folder below /run/dpdk; unique on the host. Unset: made of the address."}
 	a["extra_eal"] = opt(cty.List(cty.String), cty.NilVal, "More EAL arguments, one word each: [\"--log-level\", \"lib.eal:debug\"].")
 	a["extra_args"] = opt(cty.List(cty.String), cty.NilVal, "More arguments of testpmd itself, one word each: [\"--rss-udp\"].")
+	a["allow_cross_numa"] = &schema.Attribute{Type: cty.Bool, Optional: true, Default: cty.False, Description: "Accept that CPUs of another NUMA node than a NIC's forward for it."}
 	a["command"] = &schema.Attribute{Type: cty.List(cty.String), Computed: true, Volatile: true, Cost: schema.ServiceRestart, Description: "The command line that runs."}
 	return a
 }

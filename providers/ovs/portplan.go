@@ -12,6 +12,7 @@ import (
 
 	"plumb/providers"
 	"plumb/providers/internal/attr"
+	"plumb/providers/internal/pcidriver"
 )
 
 func (portType) Plan(ctx context.Context, req providers.PlanRequest) (providers.PlanResult, error) {
@@ -154,14 +155,44 @@ func affinityProblems(d cty.Value) []providers.Problem {
 	return out
 }
 
-func (portType) Claims(_ context.Context, _ providers.Host, planned cty.Value) (providers.Claims, error) {
+// pinned lists the cores that affinity gives queues to.
+func pinned(planned cty.Value) []int {
+	v := planned.GetAttr("affinity")
+	if !v.IsWhollyKnown() || v.IsNull() {
+		return nil
+	}
+	var out []int
+	for _, e := range v.AsValueMap() {
+		if !e.IsNull() {
+			n, _ := e.AsBigFloat().Int64()
+			out = append(out, int(n))
+		}
+	}
+	return out
+}
+
+func (portType) Claims(ctx context.Context, host providers.Host, planned cty.Value) (providers.Claims, error) {
 	var c providers.Claims
 	name, br, typ := attr.Text(planned, "name"), attr.Text(planned, "bridge"), attr.Text(planned, "type")
 	if name != "" {
 		c.Unique = append(c.Unique, providers.Unique{Scope: "name in the switch", Value: name, Path: at("name")})
 	}
 	if dev := attr.Text(planned, "devargs"); dev != "" {
-		c.Unique = append(c.Unique, providers.Unique{Scope: "DPDK device of the switch", Value: dev, Path: at("devargs")})
+		pci, arguments, _ := strings.Cut(dev, ",")
+		if arguments == "" { // representors share the device
+			c.Unique = append(c.Unique, providers.Unique{Scope: "device of a DPDK application", Value: dev, Path: at("devargs")})
+		} else {
+			c.Unique = append(c.Unique, providers.Unique{Scope: "DPDK device of the switch", Value: dev, Path: at("devargs")})
+		}
+		c.Devices = append(c.Devices, providers.DeviceClaim{PCI: pci, Cores: pinned(planned), Use: "PMD", Crossing: attr.Truth(planned, "allow_cross_numa", false), Path: at("devargs")})
+		facts, err := host.Facts(ctx)
+		if err != nil {
+			return c, err
+		}
+		if need, ok := pcidriver.Need(facts, host.Name(), pci); ok {
+			need.Path = at("devargs")
+			c.Needs = append(c.Needs, need)
+		}
 	}
 	if br != "" {
 		kind := "port on bridge " + br

@@ -77,6 +77,7 @@ func (portType) Schema() *schema.Resource {
 		"name":             {Type: cty.String, Required: true, Cost: replace, Validate: portName, Description: "Name of the port and its interface."},
 		"type":             {Type: cty.String, Required: true, Cost: replace, OneOf: portTypes(), Description: "Type of the interface. system: a network device of the kernel."},
 		"allow_deprecated": {Type: cty.Bool, Optional: true, Description: "Allow type dpdkvhostuser, whose guests must be restarted whenever ovs-vswitchd is."},
+		"allow_cross_numa": {Type: cty.Bool, Optional: true, Default: cty.False, Description: "Accept that cores of another NUMA node than the NIC's poll this port of type dpdk."},
 		"vhost_server_path": {Type: cty.String, Optional: true, Computed: true, Cost: replace,
 			Description: "Socket that the other side listens on, and ovs-vswitchd connects to. Unset: " + vhostDir + "/NAME, in a folder that Plumb makes. Of dpdkvhostuser: the socket that ovs-vswitchd makes."},
 		"mtu": {Type: cty.Number, Optional: true, Cost: reset, Validate: option{form: intForm, min: 68, max: 65535}.validate,

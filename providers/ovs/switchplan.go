@@ -174,7 +174,7 @@ func (switchType) Claims(ctx context.Context, host providers.Host, planned cty.V
 	}
 	for name, use := range map[string]string{"pmd_cores": "PMD", "lcores": "lcore"} {
 		if cpus, err := parseCPUs(attr.Text(d, name)); err == nil && len(cpus) > 0 {
-			c.Cores = append(c.Cores, providers.CoreClaim{Cores: cpus, Use: use, Polling: name == "pmd_cores", Path: at("dpdk", name)})
+			c.Cores = append(c.Cores, providers.CoreClaim{Cores: cpus, Use: use, Polling: name == "pmd_cores", Shared: attr.Truth(d, "share_cores", false), Path: at("dpdk", name)})
 		}
 	}
 	slices.SortFunc(c.Cores, func(a, b providers.CoreClaim) int { return strings.Compare(a.Use, b.Use) })

@@ -88,6 +88,8 @@ func switchSchema() *schema.Resource {
 		dpdk.Attributes[o.attr] = o.attribute()
 	}
 	dpdk.Attributes["init"].Default = cty.StringVal("true")
+	dpdk.Attributes["share_cores"] = &schema.Attribute{Type: cty.Bool, Optional: true, Default: cty.False,
+		Description: "Accept that pmd_cores are shared with other threads that spin, are hyperthreads of cores that others poll on, or are not isolated where the host isolates cores. Rates then depend on what else runs there."}
 	attrs := map[string]*schema.Attribute{
 		"other_config": {Type: cty.Map(cty.String), Optional: true, Cost: restart,
 			Description: "Keys of other_config that have no attribute here. A key that has one is an error."},

@@ -133,6 +133,9 @@ func (h *hostClaims) checkNeeds() hcl.Diagnostics {
 		}
 		d := errorAt(n.by.at(n.claim.Path), "There is no such "+n.claim.Kind, "%s names %q, and nothing on host.%s provides a %s of that name.%s",
 			n.by.addr, n.claim.Name, h.name, n.claim.Kind, suggest(n.claim.Name, have))
+		if n.claim.Hint != "" {
+			d.Detail += " " + n.claim.Hint
+		}
 		if h.vague {
 			d.Severity, d.Extra = hcl.DiagWarning, note{addr: n.by.addr}
 			d.Detail += " Some names are known only after apply; perhaps it is one of them."

@@ -1,0 +1,32 @@
+// Package pcidriver knows which kernel drivers leave a NIC to DPDK.
+package pcidriver
+
+import (
+	"fmt"
+	"slices"
+
+	"plumb/providers"
+)
+
+// Bound is the kind of thing that a nic_driver provides and a user of DPDK needs: a NIC, by its PCI address, whose driver leaves it to DPDK.
+const Bound = "NIC on a driver of DPDK"
+
+// ForDPDK says whether DPDK can use a NIC that has this driver: one that only passes it on, or one that shares it (DPDK's guides to Linux drivers, and to the
+// mlx4, mlx5 and MANA poll mode drivers).
+func ForDPDK(driver string) bool {
+	return slices.Contains([]string{"vfio-pci", "uio_pci_generic", "igb_uio", "mlx5_core", "mlx4_core", "mana"}, driver)
+}
+
+// Need is what a user of a NIC needs; ok false: nothing, since the NIC is bound already or the host does not have it.
+func Need(f *providers.Facts, host, pci string) (need providers.Named, ok bool) {
+	nic := f.NIC(pci)
+	if nic == nil || ForDPDK(nic.Driver) {
+		return providers.Named{}, false
+	}
+	has := "has the driver " + nic.Driver
+	if nic.Driver == "" {
+		has = "has no driver"
+	}
+	return providers.Named{Kind: Bound, Name: pci,
+		Hint: fmt.Sprintf("The NIC %s of %s %s. Add a resource nic_driver for it with driver = \"vfio-pci\".", pci, host, has)}, true
+}
