@@ -9,6 +9,7 @@ import (
 
 	"plumb/lang/addrs"
 	"plumb/lang/eval"
+	"plumb/lang/schema"
 	"plumb/providers"
 	"plumb/stages/internal/value"
 )
@@ -27,6 +28,7 @@ type hostClaims struct {
 	host  providers.Host
 	facts *providers.Facts
 	list  []claimant // instances by address, then generators
+	nodes []*node    // planned instances
 	held  []providers.HugepageClaim
 	// vague says that a configuration is not known yet, so that something may be provided that nobody knows of.
 	vague bool
@@ -49,6 +51,10 @@ func (ps *pass) check() {
 		return h
 	}
 	for _, n := range ps.sortedNodes() {
+		if !n.failed && n.inst != nil && n.inst.Host != "" && n.schema.Block.Any(func(a *schema.Attribute) bool { return a.Since != "" }) {
+			h := on(n.inst.Host)
+			h.nodes = append(h.nodes, n)
+		}
 		ps.claimInstance(n, on)
 	}
 	ps.claimGenerators(on)
@@ -64,6 +70,9 @@ func (ps *pass) check() {
 			continue
 		}
 		h.facts = facts
+		for _, n := range h.nodes {
+			ps.checkVersions(n, h)
+		}
 		ps.holdings(h)
 		h.resolvePages()
 		ps.report(h.checkCores()...)
