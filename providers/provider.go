@@ -152,6 +152,7 @@ type Claims struct {
 	Needs     []Named
 	Sockets   []SocketEnd
 	Devices   []DeviceClaim
+	MTU       int   // bytes of payload that a frame may have here; 0: not known
 	Isolates  []int // CPUs that this instance keeps free of the scheduler (host_cpu_isolation)
 }
 

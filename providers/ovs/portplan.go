@@ -204,6 +204,10 @@ func (portType) Claims(ctx context.Context, host providers.Host, planned cty.Val
 			c.Unique = append(c.Unique, providers.Unique{Scope: "ofport on bridge " + br, Value: strconv.FormatInt(n, 10), Path: at("ofport")})
 		}
 	}
+	c.MTU = int(attr.Number(planned, "mtu", 0))
+	if c.MTU == 0 && (typ == dpdkType || typ == clientType || typ == serverType) {
+		c.MTU = 1500 // what Open vSwitch gives such ports (ovs-vswitchd.conf.db(5), Interface, mtu_request)
+	}
 	if p := attr.Text(planned, "vhost_server_path"); p != "" {
 		c.Sockets = append(c.Sockets, providers.SocketEnd{Socket: p, Server: typ == serverType, Switch: true, Path: at("vhost_server_path")})
 	}

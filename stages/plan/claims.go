@@ -84,6 +84,7 @@ func (ps *pass) check() {
 		ps.report(h.checkNeeds()...)
 		ps.report(h.checkSockets()...)
 	}
+	ps.checkFrames(hosts)
 }
 
 func (ps *pass) sortedNodes() []*node {
