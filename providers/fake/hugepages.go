@@ -24,6 +24,9 @@ func globalDir(size string) string { return "/sys/kernel/mm/hugepages/hugepages-
 
 // writeKernel does what the kernel does on a write below /sys or /proc: most files just keep it.
 func (h *host) writeKernel(name, file string, data []byte) error {
+	if known, err := h.writeSetting(name, file, string(data)); known {
+		return err
+	}
 	dir, base := path.Split(name)
 	if base != "nr_hugepages" {
 		return replace(file, data, 0o644)

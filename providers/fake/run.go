@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path"
 	"slices"
@@ -34,14 +35,31 @@ func (r *run) fail(status int, format string, args ...any) int {
 type program func(h *host, r *run) int
 
 func programs() map[string]program {
-	return map[string]program{
+	all := map[string]program{
 		"cat": cat, "true": func(*host, *run) int { return 0 }, "false": func(*host, *run) int { return 1 }, "printenv": printenv,
 		"id": id, "uname": uname, "hostname": hostname, "test": test, "which": which, "kill": (*host).kill, "sync": func(*host, *run) int { return 0 },
-		"mkdir": mkdir, "rm": rm, "rmdir": rmdir, "readlink": readlink, "ls": ls, "mountpoint": mountpoint, "touch": touch, "mkfifo": touch, "chmod": func(*host, *run) int { return 0 },
+		"mkdir": mkdir, "rm": rm, "rmdir": rmdir, "readlink": readlink, "ls": ls, "mountpoint": mountpoint, "touch": touch, "mkfifo": touch,
 		"mount": mount, "umount": umount, "tail": tail, "find": find, "dd": dd, "cp": cp, "mv": mv, "pgrep": pgrep,
 		"update-alternatives": alternatives, "ovsdb-tool": ovsdbTool, "ovsdb-server": ovsdbServer, "ovs-vswitchd": vswitchd, "ovs-vswitchd-dpdk": vswitchd,
-		"ovs-ofctl": ofctl, "ovs-vsctl": vsctl, "ovs-appctl": appctl, "dpdk-testpmd": testpmdOnce, "stress-ng": stressOnce,
+		"ovs-ofctl": ofctl, "ovs-vsctl": vsctl, "ovs-appctl": appctl, "dpdk-testpmd": testpmdOnce, "stress-ng": stressOnce, "sh": sh,
 	}
+	maps.Copy(all, settingsPrograms())
+	return all
+}
+
+// scripts are what Plumb runs as sh -c SCRIPT NAME ARGS..., by NAME. They get NAME and ARGS.
+func scripts() map[string]program {
+	return settingsScripts()
+}
+
+func sh(h *host, r *run) int {
+	if len(r.args) < 4 || r.args[1] != "-c" || scripts()[r.args[3]] == nil {
+		h.unknown(r.args)
+		return r.fail(127, "sh: the fake host does not know this script")
+	}
+	name := r.args[3]
+	r.args = r.args[3:]
+	return scripts()[name](h, r)
 }
 
 // Run runs a command of the host.

@@ -2,6 +2,7 @@ package fake
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -126,6 +127,7 @@ func seedFiles() map[string]string {
 		f[dir+"flags"] = map[string]string{"lo": "0x9\n", "eth0": "0x1003\n"}[net]
 		f[dir+"carrier"] = "1\n"
 	}
+	maps.Copy(f, settingsSeed())
 	return f
 }
 

@@ -15,9 +15,10 @@ type state struct {
 	Procs       map[int]*process `json:"processes"`
 	Alternative string           `json:"alternative"` // chosen by hand; "": auto
 	Unknown     []string         `json:"unknown_commands"`
+	Settings    settingsState    `json:"settings"`
 }
 
-func newState() *state { return &state{NextPID: 1000, Procs: map[int]*process{}} }
+func newState() *state { return &state{NextPID: 1000, Procs: map[int]*process{}, Settings: newSettings()} }
 
 func (c *Conn) stateFile() string { return filepath.Join(c.dir, "state.json") }
 

@@ -1,0 +1,99 @@
+package fake
+
+import (
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// settingsState is what package settings changes of a host apart from files.
+type settingsState struct {
+	Owners map[string]string `json:"owners"` // "USER:GROUP" by path; others are root's
+}
+
+func newSettings() settingsState {
+	return settingsState{Owners: map[string]string{}}
+}
+
+func settingsPrograms() map[string]program {
+	return map[string]program{"chmod": chmod}
+}
+
+func settingsScripts() map[string]program {
+	return map[string]program{}
+}
+
+func chmod(h *host, r *run) int {
+	flags, args := words(r.args[1:])
+	_ = flags
+	if len(args) < 2 {
+		return r.fail(1, "chmod: missing operand")
+	}
+	mode, err := strconv.ParseUint(args[0], 8, 12)
+	if err != nil {
+		return r.fail(1, "chmod: invalid mode: '%s'", args[0])
+	}
+	for _, f := range args[1:] {
+		if err := syscall.Chmod(h.real(f, true), uint32(mode)); err != nil {
+			return r.fail(1, "chmod: cannot access '%s': %s", f, reason(err))
+		}
+	}
+	return 0
+}
+
+// settingsSeed are the files that package settings looks at.
+func settingsSeed() map[string]string {
+	f := map[string]string{
+		"proc/sys/net/core/rmem_max":               "212992\n",
+		"proc/sys/net/core/wmem_max":               "212992\n",
+		"proc/sys/net/ipv4/ip_forward":             "0\n",
+		"proc/sys/net/ipv4/tcp_rmem":               "4096\t131072\t6291456\n",
+		"proc/sys/net/ipv4/conf/all/rp_filter":     "0\n",
+		"proc/sys/net/ipv4/conf/eth0/rp_filter":    "0\n",
+		"proc/sys/net/ipv4/conf/eth0.1/forwarding": "0\n",
+		"proc/sys/vm/swappiness":                   "60\n",
+		"proc/sys/kernel/core_pattern":             "core\n",
+		"proc/sys/kernel/numa_balancing":           "1\n",
+		"etc/fstab":                                "/dev/vda1 / ext4 errors=remount-ro 0 1\n",
+		"etc/modprobe.d/README":                    "",
+		"etc/modules-load.d/README":                "",
+		"etc/sysctl.d/README":                      "",
+	}
+	return f
+}
+
+// writeSetting is what the kernel does with what package settings writes; known is false for files that are none of its business.
+func (h *host) writeSetting(name, file, data string) (known bool, err error) {
+	switch {
+	case strings.HasPrefix(name, "/proc/sys/kernel/os") || strings.HasPrefix(name, "/proc/sys/kernel/random/"):
+		return true, syscall.EACCES
+	case strings.HasPrefix(name, "/proc/sys/"):
+		return true, h.writeParameter(file, data)
+	}
+	return false, nil
+}
+
+// writeParameter is a write below /proc/sys: where there are numbers there have to be numbers, at most as many as there were.
+func (h *host) writeParameter(file, data string) error {
+	old, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	was, now := strings.Fields(string(old)), strings.Fields(data)
+	numbers := regexp.MustCompile(`^-?\d+$`)
+	if len(was) > 0 && numbers.MatchString(was[0]) {
+		if len(now) == 0 || len(now) > len(was) {
+			return syscall.EINVAL
+		}
+		for i, n := range now {
+			if !numbers.MatchString(n) {
+				return syscall.EINVAL
+			}
+			was[i] = n
+		}
+		return replace(file, []byte(strings.Join(was, "\t")+"\n"), 0o644)
+	}
+	return replace(file, []byte(strings.TrimSuffix(data, "\n")+"\n"), 0o644)
+}
