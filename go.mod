@@ -17,6 +17,12 @@ require (
 )
 
 require (
+	github.com/kevinburke/ssh_config v1.6.0 // indirect
+	github.com/skeema/knownhosts v1.3.3 // indirect
+	golang.org/x/crypto v0.59.0 // indirect
+)
+
+require (
 	github.com/BurntSushi/toml v1.6.0 // indirect
 	github.com/HdrHistogram/hdrhistogram-go v1.4.0
 	github.com/apparentlymart/go-textseg/v15 v15.0.0 // indirect

@@ -37,7 +37,7 @@ func TestLocal(t *testing.T) {
 }
 
 // shortDir keeps socket paths below 108 bytes.
-func shortDir(t *testing.T) string {
+func shortDir(t testing.TB) string {
 	dir, err := os.MkdirTemp("", "plumb")
 	if err != nil {
 		t.Fatal(err)

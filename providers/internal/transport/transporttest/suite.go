@@ -25,6 +25,8 @@ type Host struct {
 	// Real says that commands are real ones. A fake host has cat, printenv, sleep, kill, true, false, mkdir, and its processes have no
 	// console.
 	Real bool
+	// Keep is another connection to the host, for what is done after Conn was closed. nil: Conn can be used then too.
+	Keep providers.Conn
 }
 
 // Limit is how long the suite waits for what must happen.
@@ -281,18 +283,22 @@ func (h Host) start(t *testing.T, dir string, args ...string) (pid string) {
 	if n, err := strconv.Atoi(pid); !ok || err != nil || n < 2 {
 		t.Fatalf("pid file %q right after Start", s)
 	}
+	conn := h.Conn
+	if h.Keep != nil {
+		conn = h.Keep
+	}
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), Limit)
 		defer cancel()
-		if m, _ := h.Conn.ReadFiles(ctx, dir+"/exit"); len(m) > 0 {
+		if m, _ := conn.ReadFiles(ctx, dir+"/exit"); len(m) > 0 {
 			return
 		}
-		_, _ = h.Conn.Run(ctx, providers.Cmd{Args: []string{"kill", "-KILL", pid}})
+		_, _ = conn.Run(ctx, providers.Cmd{Args: []string{"kill", "-KILL", pid}})
 		// The supervisor writes into the folder once more, and only then may the folder be removed.
 		tick := time.NewTicker(10 * time.Millisecond)
 		defer tick.Stop()
 		for ctx.Err() == nil {
-			if m, _ := h.Conn.ReadFiles(ctx, dir+"/exit"); len(m) > 0 {
+			if m, _ := conn.ReadFiles(ctx, dir+"/exit"); len(m) > 0 {
 				return
 			}
 			<-tick.C

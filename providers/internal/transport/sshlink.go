@@ -1,0 +1,279 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+
+	"plumb/providers"
+)
+
+// DialFunc opens a connection from somewhere: this machine, or a host that another one is reached through.
+type DialFunc func(ctx context.Context, network, addr string) (net.Conn, error)
+
+// link is one SSH connection, with those that it goes through.
+type link struct {
+	client  *ssh.Client
+	target  *sshTarget
+	dead    chan struct{} // closed when it has ended
+	through []io.Closer   // clients of jump hosts
+}
+
+func (l *link) close() {
+	_ = l.client.Close()
+	for i := len(l.through) - 1; i >= 0; i-- {
+		_ = l.through[i].Close()
+	}
+}
+
+func (l *link) alive() bool {
+	select {
+	case <-l.dead:
+		return false
+	default:
+		return true
+	}
+}
+
+// connect makes the connection, through jump hosts where ssh_config says so.
+func (s *SSH) connect(ctx context.Context) (*link, error) {
+	files, err := readSSHFiles(s.cfg.Config)
+	if err != nil {
+		return nil, err
+	}
+	target, err := files.resolve(s.cfg)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, target.timeout)
+	defer cancel()
+	dial, through := s.dial, []io.Closer(nil)
+	fail := func(err error) (*link, error) {
+		for i := len(through) - 1; i >= 0; i-- {
+			_ = through[i].Close()
+		}
+		return nil, err
+	}
+	if !s.jumped { // jump = host.NAME leads there already
+		for _, word := range target.jumps {
+			c, err := jumpConfig(word)
+			if err != nil {
+				return fail(err)
+			}
+			c.Passphrase = s.cfg.Passphrase
+			jump, err := files.resolve(c)
+			if err != nil {
+				return fail(err)
+			}
+			client, err := handshake(ctx, dial, jump, c)
+			if err != nil {
+				return fail(fmt.Errorf("jump host %s: %w", jump.alias, err))
+			}
+			through = append(through, client)
+			dial = client.DialContext
+		}
+	}
+	client, err := handshake(ctx, dial, target, s.cfg)
+	if err != nil {
+		return fail(err)
+	}
+	l := &link{client: client, target: target, dead: make(chan struct{}), through: through}
+	go func() { _ = client.Wait(); close(l.dead) }()
+	go l.keepAlive(target.alive)
+	return l, nil
+}
+
+// handshake connects to one machine and logs in.
+func handshake(ctx context.Context, dial DialFunc, t *sshTarget, cfg SSHConfig) (*ssh.Client, error) {
+	check, algorithms, err := hostKeys(t)
+	if err != nil {
+		return nil, err
+	}
+	login := newLogin(t, cfg)
+	defer login.close()
+	conn, err := dial(ctx, "tcp", t.address())
+	if err != nil {
+		return nil, fmt.Errorf("connect to %s: %w", t.address(), err)
+	}
+	stop := context.AfterFunc(ctx, func() { _ = conn.Close() }) // connections through SSH have no deadlines
+	var refused *keyProblem
+	c, channels, requests, err := ssh.NewClientConn(conn, t.address(), &ssh.ClientConfig{
+		User: t.user, Auth: login.methods, HostKeyAlgorithms: algorithms, ClientVersion: "SSH-2.0-Plumb",
+		HostKeyCallback: func(name string, addr net.Addr, key ssh.PublicKey) error {
+			err := check(name, addr, key)
+			errors.As(err, &refused)
+			return err
+		},
+	})
+	if !stop() && err == nil {
+		_ = c.Close()
+		err = ctx.Err()
+	}
+	if err == nil {
+		return ssh.NewClient(c, channels, requests), nil
+	}
+	_ = conn.Close()
+	var auth *ssh.ServerAuthError
+	switch {
+	case refused != nil:
+		return nil, fmt.Errorf("%s: %w", t.address(), refused)
+	case ctx.Err() != nil:
+		return nil, fmt.Errorf("connect to %s: no SSH server has answered within %s: %w", t.address(), t.timeout, ctx.Err())
+	case errors.As(err, &auth) || isAuth(err):
+		return nil, fmt.Errorf("%s: %w", t.address(), login.failed(t))
+	}
+	return nil, fmt.Errorf("connect to %s: %w", t.address(), err)
+}
+
+// isAuth tells a refused login from other ends of a handshake: x/crypto has no type for it.
+func isAuth(err error) bool {
+	for e := err; e != nil; e = errors.Unwrap(e) {
+		if s := e.Error(); len(s) > 24 && s[:24] == "ssh: unable to authentic" {
+			return true
+		}
+	}
+	return false
+}
+
+// keepAlive ends a link whose host has not answered for three intervals, so that nobody waits for it for hours.
+func (l *link) keepAlive(every time.Duration) {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	answers := make(chan struct{}, 1)
+	asked, missed := false, 0
+	for {
+		select {
+		case <-l.dead:
+			return
+		case <-answers:
+			asked, missed = false, 0
+			continue
+		case <-tick.C:
+		}
+		if asked {
+			if missed++; missed >= 3 {
+				l.close()
+				return
+			}
+			continue
+		}
+		asked = true
+		go func() {
+			if _, _, err := l.client.SendRequest("keepalive@openssh.com", true, nil); err == nil {
+				answers <- struct{}{}
+			}
+		}()
+	}
+}
+
+// attempt is a connection that is being made; all who need one wait for it.
+type attempt struct {
+	done chan struct{}
+	link *link
+	err  error
+}
+
+// get gives the connection, and makes it when there is none or it has ended. An error wraps providers.ErrUnreachable.
+func (s *SSH) get(ctx context.Context) (*link, error) {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return nil, fmt.Errorf("%s: %w", s.name, net.ErrClosed)
+	}
+	if s.link != nil && s.link.alive() {
+		defer s.mu.Unlock()
+		return s.link, nil
+	}
+	a := s.making
+	if a == nil {
+		a = &attempt{done: make(chan struct{})}
+		s.making = a
+		// The one who came first may give up: the others still want it.
+		go s.make(context.WithoutCancel(ctx), a)
+	}
+	s.mu.Unlock()
+	select {
+	case <-a.done:
+		return a.link, a.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (s *SSH) make(ctx context.Context, a *attempt) {
+	l, err := s.connect(ctx)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.making = nil
+	switch {
+	case err != nil:
+		a.err = fmt.Errorf("%s %w: %w", s.name, providers.ErrUnreachable, err)
+	case s.closed:
+		l.close()
+		a.err = fmt.Errorf("%s: %w", s.name, net.ErrClosed)
+	default:
+		if s.link != nil {
+			s.link.close()
+		}
+		s.made++
+		s.link, a.link = l, l
+		s.slots = newSlots(s.cfg.Sessions)
+	}
+	close(a.done)
+}
+
+// slots limit the sessions of a connection.
+type slots struct {
+	free chan struct{}
+	mu   sync.Mutex
+	held int
+}
+
+const defaultSessions = 8
+
+func newSlots(n int) *slots {
+	if n < 1 {
+		n = defaultSessions
+	}
+	s := &slots{free: make(chan struct{}, n)}
+	for range n {
+		s.free <- struct{}{}
+	}
+	return s
+}
+
+func (s *slots) take(ctx context.Context) error {
+	select {
+	case <-s.free:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.held++
+	return nil
+}
+
+func (s *slots) give() {
+	s.mu.Lock()
+	s.held--
+	s.mu.Unlock()
+	s.free <- struct{}{}
+}
+
+// lose gives up a slot that the host refused, for good. false: it was the only one, so that waiting for another to end is no use.
+func (s *slots) lose() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.held == 1 {
+		return false
+	}
+	s.held--
+	return true
+}
