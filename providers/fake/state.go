@@ -18,7 +18,9 @@ type state struct {
 	Settings    settingsState    `json:"settings"`
 }
 
-func newState() *state { return &state{NextPID: 1000, Procs: map[int]*process{}, Settings: newSettings()} }
+func newState() *state {
+	return &state{NextPID: 1000, Procs: map[int]*process{}, Settings: newSettings()}
+}
 
 func (c *Conn) stateFile() string { return filepath.Join(c.dir, "state.json") }
 
