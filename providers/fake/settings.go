@@ -1,6 +1,7 @@
 package fake
 
 import (
+	"encoding/json"
 	"os"
 	"regexp"
 	"strconv"
@@ -96,4 +97,15 @@ func (h *host) writeParameter(file, data string) error {
 		return replace(file, []byte(strings.Join(was, "\t")+"\n"), 0o644)
 	}
 	return replace(file, []byte(strings.TrimSuffix(data, "\n")+"\n"), 0o644)
+}
+
+// SettingsState is what the host keeps of services, packages and owners, apart from files, as lines: for tests that compare.
+func (c *Conn) SettingsState() ([]string, error) {
+	var lines []string
+	err := c.locked(func(h *host) error {
+		b, err := json.MarshalIndent(h.state.Settings, "", " ")
+		lines = strings.Split(string(b), "\n")
+		return err
+	})
+	return lines, err
 }
