@@ -40,6 +40,12 @@ func ThisMachine(c Conn) bool {
 	return ok && l.ThisMachine()
 }
 
+// Managed is a Conn that comes in by one of the host's own interfaces, which nothing may take down.
+type Managed interface {
+	// ManagementAddress is the host's IP address that the connection ends at; "" as long as it is not known, which is before the first command.
+	ManagementAddress() string
+}
+
 // Cmd is a command: argv, never a shell line.
 type Cmd struct {
 	Args    []string

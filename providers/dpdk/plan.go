@@ -11,8 +11,8 @@ import (
 
 	"plumb/providers"
 	"plumb/providers/internal/attr"
-	"plumb/providers/internal/pcidriver"
 	"plumb/providers/internal/hostkit"
+	"plumb/providers/internal/pcidriver"
 )
 
 // Plan knows the command line as soon as the arguments and the testbed are known, so that an update shows what will run; and finds what cannot work.

@@ -22,7 +22,7 @@ type world struct {
 	read        []string
 	unreachable map[string]bool
 	cut         map[string]bool // unreachable in a way that does not concern the others
-	free        uint64 // of 1024 pages of 2 MB on node 0
+	free        uint64          // of 1024 pages of 2 MB on node 0
 }
 
 // fakeHost has four cores on one node.

@@ -112,6 +112,9 @@ func (p *planner) host(name string) providers.Host {
 	if !cfg.IsWhollyKnown() {
 		return nil // deferred: opened by apply, just before first use
 	}
+	if p.isCut(name) {
+		return nil
+	}
 	h, err := p.hosts.Get(p.ctx, name, cfg, p.other)
 	if err != nil {
 		p.hostError(name, err)

@@ -176,6 +176,22 @@ type counting struct {
 // ThisMachine is that of the connection below.
 func (c *counting) ThisMachine() bool { return providers.ThisMachine(c.Conn) }
 
+// ManagementAddress is that of the connection below.
+func (c *counting) ManagementAddress() string {
+	if m, ok := c.Conn.(providers.Managed); ok {
+		return m.ManagementAddress()
+	}
+	return ""
+}
+
+// Plain is a host's connection without the counting, for another host that stands on it and counts for itself.
+func Plain(c providers.Conn) providers.Conn {
+	if counted, ok := c.(*counting); ok {
+		return counted.Conn
+	}
+	return c
+}
+
 func (c *counting) Run(ctx context.Context, cmd providers.Cmd) (providers.Result, error) {
 	c.count(providers.Reads{Commands: 1})
 	defer c.rounds.begin()()

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -116,14 +117,14 @@ echo none
 `
 
 // relay dials through a process on the host. It takes a session as long as it lives.
-func (s *SSH) relay(ctx context.Context, network, addr string) (net.Conn, error) {
-	args := []string{"sh", "-c", relayScript, "plumb-relay", network, addr}
+func (s *SSH) relay(ctx context.Context, network, addr string, wrapper ...string) (net.Conn, error) {
+	args := append(slices.Clone(wrapper), "sh", "-c", relayScript, "plumb-relay", network, addr)
 	if network == "tcp" {
 		host, port, err := net.SplitHostPort(addr)
 		if err != nil {
 			return nil, fmt.Errorf("dial %s on %s: %w", addr, s.name, err)
 		}
-		args = append(args[:5], host, port)
+		args = append(args[:len(args)-1], host, port)
 	}
 	sess, l, give, err := s.session(ctx)
 	if err != nil {
