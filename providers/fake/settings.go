@@ -2,9 +2,10 @@ package fake
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
+	"path"
 	"regexp"
-	"strconv"
 	"strings"
 	"syscall"
 )
@@ -19,29 +20,11 @@ func newSettings() settingsState {
 }
 
 func settingsPrograms() map[string]program {
-	return map[string]program{"chmod": chmod}
+	return map[string]program{"chmod": chmod, "chown": chown, "restorecon": func(*host, *run) int { return 0 }, "stat": stat, "modprobe": modprobe, "rmmod": rmmod, "modinfo": modinfo}
 }
 
 func settingsScripts() map[string]program {
 	return map[string]program{}
-}
-
-func chmod(h *host, r *run) int {
-	flags, args := words(r.args[1:])
-	_ = flags
-	if len(args) < 2 {
-		return r.fail(1, "chmod: missing operand")
-	}
-	mode, err := strconv.ParseUint(args[0], 8, 12)
-	if err != nil {
-		return r.fail(1, "chmod: invalid mode: '%s'", args[0])
-	}
-	for _, f := range args[1:] {
-		if err := syscall.Chmod(h.real(f, true), uint32(mode)); err != nil {
-			return r.fail(1, "chmod: cannot access '%s': %s", f, reason(err))
-		}
-	}
-	return 0
 }
 
 // settingsSeed are the files that package settings looks at.
@@ -62,6 +45,7 @@ func settingsSeed() map[string]string {
 		"etc/modules-load.d/README":                "",
 		"etc/sysctl.d/README":                      "",
 	}
+	maps.Copy(f, seedModules())
 	return f
 }
 
@@ -72,6 +56,8 @@ func (h *host) writeSetting(name, file, data string) (known bool, err error) {
 		return true, syscall.EACCES
 	case strings.HasPrefix(name, "/proc/sys/"):
 		return true, h.writeParameter(file, data)
+	case strings.HasPrefix(name, "/sys/module/") && path.Base(path.Dir(name)) == "parameters":
+		return true, h.writeModuleParameter(name, file, data)
 	}
 	return false, nil
 }

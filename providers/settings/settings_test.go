@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"slices"
@@ -49,6 +50,11 @@ func (w *world) conn(t *testing.T) *fake.Conn {
 }
 
 func (w *world) open(t *testing.T) providers.Host { return hostkit.New("fake", w.conn(t), host.Gather) }
+
+// openWith opens it with given facts.
+func (w *world) openWith(t *testing.T, f *providers.Facts) providers.Host {
+	return hostkit.New("fake", w.conn(t), func(context.Context, providers.Conn) (*providers.Facts, error) { return f, nil })
+}
 
 // write changes a file of the fake host without asking its kernel.
 func (w *world) write(t *testing.T, name, text string) {
@@ -126,6 +132,15 @@ func put(t *testing.T, h providers.Host, name, text string) {
 	if err := h.Conn().WriteFile(t.Context(), name, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
+}
+
+func mustRead(t *testing.T, h providers.Host, name string) []byte {
+	t.Helper()
+	got, err := h.Conn().ReadFiles(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got[name]
 }
 
 // files is a snapshot of some files of any host.

@@ -107,7 +107,7 @@ func TestRealSysctl(t *testing.T) {
 	h := local(t)
 	defer h.Close()
 	do(t, h, "ip", "link", "add", "plt-set0.7", "type", "veth", "peer", "name", "plt-set1")
-	t.Cleanup(func() { h := local(t); defer h.Close(); do(t, h, "ip", "link", "del", "plt-set0.7") })
+	defer do(t, h, "ip", "link", "del", "plt-set0.7")
 	const file = "/proc/sys/net/ipv4/neigh/plt-set0.7/gc_stale_time"
 	conformance.Run(t, conformance.Case{
 		Type: Sysctl{}, Open: local, Snapshot: files(file, "/etc/sysctl.d/*"),
