@@ -49,7 +49,9 @@ func programs() map[string]program {
 
 // scripts are what Plumb runs as sh -c SCRIPT NAME ARGS..., by NAME. They get NAME and ARGS.
 func scripts() map[string]program {
-	return settingsScripts()
+	all := settingsScripts()
+	maps.Copy(all, factsScripts())
+	return all
 }
 
 func sh(h *host, r *run) int {

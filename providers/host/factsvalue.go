@@ -32,6 +32,18 @@ func factsSchema() *schema.Resource {
 			"online_cpus":   attr(cty.String, "CPUs that are online, as a list: 0-27."),
 			"isolated_cpus": attr(cty.String, "CPUs that the kernel isolates (isolcpus), as a list."),
 			"cpus":          attr(cty.List(cpuType()), "Every CPU: id, NUMA node, core and socket, whether it is online and isolated, and the hyperthreads it shares its core with, as a list."),
+			"os":            attr(cty.List(cty.String), "ID, then ID_LIKE of os-release(5): [\"debian\"]."),
+			"cpu_model":     attr(cty.String, "Model of the CPUs."),
+			"caches":        attr(cty.List(cacheType()), "Every cache: level, kind (Data, Instruction, Unified), size in KB, and the CPUs that share it, as a list."),
+			"power":         attr(powerType(), "How the CPUs save power: cpufreq's driver, the governors in use and those that there are, whether turbo is on (null: not known), the idle states that are enabled, and smt (on, off, forceoff, notsupported). Empty where the machine does not say."),
+			"lockdown":      attr(cty.String, "Lockdown of the kernel: none, integrity or confidentiality; empty where it has none."),
+			"secure_boot":   attr(cty.Bool, "Whether the firmware checks what it boots; null where it does not say."),
+			"iommu":         attr(iommuType(), "Whether devices can be given to user space with memory protection (there are IOMMU groups), and whether vfio's unsafe mode without an IOMMU is on."),
+			"nics":          attr(cty.List(nicType()), "Every network controller on the PCI bus: PCI address, vendor and device id, driver (empty: none) and driver_override, NUMA node (-1: not known), IOMMU group (-1: none) and the PCI addresses of all in it, virtual functions that it can have and those that it has, its physical function, and the kernel's interfaces of it: name, MAC address, MTU, up, carrier (null: down), speed in Mbit/s (0: not known), firmware, addresses, bond or bridge, default route, and whether Plumb's own connection comes in by it."),
+			"modules":       attr(cty.Set(cty.String), "Kernel modules that are loaded or built in."),
+			"services":      attr(cty.Map(cty.String), "State of systemd units that matter to a testbed, of those that there are: active, inactive, failed."),
+			"tuned":         attr(cty.String, "Active profile of tuned; empty for none."),
+			"versions":      attr(cty.Map(cty.String), "Versions of what is installed: ovs, ovs_dpdk (that ovs-vswitchd was built with), dpdk, qemu, libvirt, docker, podman, tuned, driverctl."),
 			"nodes":         attr(cty.List(nodeType()), "Every NUMA node: id, its CPUs as a list, memory in MB, and hugepages by size (2M, 1G): total and free pages."),
 		}},
 	}
@@ -79,6 +91,10 @@ func factsValue(f *providers.Facts) cty.Value {
 		"distribution": cty.StringVal(f.Distribution), "root": cty.BoolVal(f.Root), "systemd": cty.BoolVal(f.Systemd),
 		"online_cpus": cpuList(online), "isolated_cpus": cpuList(isolated),
 		"cpus": listOrEmpty(cpus, cpuType()), "nodes": listOrEmpty(nodes, nodeType()),
+		"os": texts(f.OS), "cpu_model": cty.StringVal(f.CPUModel), "caches": cachesValue(f.Caches), "power": powerValue(&f.Power),
+		"lockdown": cty.StringVal(f.Lockdown), "secure_boot": truth(f.SecureBoot),
+		"iommu": cty.ObjectVal(map[string]cty.Value{"enabled": cty.BoolVal(f.IOMMU.Enabled), "noiommu": cty.BoolVal(f.IOMMU.NoIOMMU)}),
+		"nics":  nicsValue(f), "modules": modulesValue(f.Modules), "services": textMap(f.Services), "tuned": cty.StringVal(f.Tuned), "versions": textMap(f.Versions),
 	})
 }
 

@@ -1,6 +1,10 @@
 package host
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
 	"os"
 	"testing"
 
@@ -125,20 +129,40 @@ func snapshotIsStable(t *testing.T, h providers.Host) {
 	}
 }
 
-func TestOpenerRefusesOtherMachines(t *testing.T) {
+func TestOpener(t *testing.T) {
 	open := Opener(Connected)
 	schema := Schema()
-	ssh := cty.ObjectVal(map[string]cty.Value{"address": cty.StringVal("a"), "user": cty.NullVal(cty.String), "port": cty.NullVal(cty.Number),
-		"key": cty.NullVal(cty.String), "jump": cty.NullVal(cty.String)})
-	_, err := open(t.Context(), "dut", conformance.Desired(schema, map[string]cty.Value{"ssh": ssh}), nil)
-	if err == nil {
-		t.Fatal("a host with ssh was opened")
+	block := func(way string, values map[string]cty.Value) map[string]cty.Value {
+		return map[string]cty.Value{way: conformance.Desired(&schema.Blocks[way].Block, values)}
 	}
 	h, err := open(t.Context(), "dut", conformance.Desired(schema, nil), nil)
-	if err != nil {
-		t.Fatal(err)
+	if err != nil || h.Name() != "dut" || !providers.ThisMachine(h.Conn()) {
+		t.Fatalf("%v, %v", h, err)
 	}
-	if h.Name() != "dut" {
-		t.Errorf("name is %q", h.Name())
+	others := func(context.Context, string) (providers.Host, error) {
+		return nil, fmt.Errorf("gw %w: no route", providers.ErrUnreachable)
+	}
+	ssh := block("ssh", map[string]cty.Value{"address": cty.StringVal("192.0.2.1"), "config": cty.StringVal("none"), "jump": cty.StringVal("gw")})
+	both := block("netns", map[string]cty.Value{"name": cty.StringVal("x")})
+	maps.Copy(both, ssh)
+	for name, tc := range map[string]struct {
+		config map[string]cty.Value
+		want   string
+	}{
+		"two ways":     {both, "it has the blocks ssh and netns: a host is reached in one way"},
+		"a container":  {block("container", map[string]cty.Value{"name": cty.StringVal("x")}), "the block container is not supported by this version"},
+		"no namespace": {block("netns", map[string]cty.Value{"name": cty.StringVal("plt-none")}), "dut cannot be reached: there is no network namespace plt-none"},
+		"a jump host":  {ssh, "host dut is reached through host gw: gw cannot be reached: no route"},
+	} {
+		if name == "no namespace" && os.Geteuid() != 0 {
+			continue // ip says that it may not, which is another test's
+		}
+		_, err := open(t.Context(), "dut", conformance.Desired(schema, tc.config), others)
+		if err == nil || err.Error() != tc.want {
+			t.Errorf("%s: %v, want %s", name, err, tc.want)
+		}
+		if reach := name == "no namespace" || name == "a jump host"; errors.Is(err, providers.ErrUnreachable) != reach {
+			t.Errorf("%s: is it out of reach? %v", name, err)
+		}
 	}
 }

@@ -29,7 +29,7 @@ func twoNodes() fileset {
 }
 
 func TestParseFacts(t *testing.T) {
-	f, err := parseFacts(twoNodes())
+	f, err := parseFacts(twoNodes(), "=== end\n", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func TestParseFacts(t *testing.T) {
 func TestParseFactsWithoutNUMA(t *testing.T) {
 	files := fileset{cpuDir + "/present": []byte("0\n"), cpuDir + "/online": []byte("0\n"), "/proc/meminfo": []byte("MemTotal: 1024 kB\n"),
 		hugeDir + "/hugepages-2048kB/nr_hugepages": []byte("3"), hugeDir + "/hugepages-2048kB/free_hugepages": []byte("3")}
-	f, err := parseFacts(files)
+	f, err := parseFacts(files, "=== end\n", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func TestParseMounts(t *testing.T) {
 }
 
 func TestProblems(t *testing.T) {
-	f, err := parseFacts(twoNodes())
+	f, err := parseFacts(twoNodes(), "=== end\n", "")
 	if err != nil {
 		t.Fatal(err)
 	}
