@@ -12,19 +12,22 @@ import (
 
 // settingsState is what package settings changes of a host apart from files.
 type settingsState struct {
-	Owners map[string]string `json:"owners"` // "USER:GROUP" by path; others are root's
+	Owners      map[string]string `json:"owners"` // "USER:GROUP" by path; others are root's
+	Units       map[string]*unit  `json:"units"`
+	Invocations map[string]string `json:"invocations"` // of units that were started, by name
+	Starts      int               `json:"starts"`
 }
 
 func newSettings() settingsState {
-	return settingsState{Owners: map[string]string{}}
+	return settingsState{Owners: map[string]string{}, Units: seedUnits(), Invocations: map[string]string{}}
 }
 
 func settingsPrograms() map[string]program {
-	return map[string]program{"chmod": chmod, "chown": chown, "restorecon": func(*host, *run) int { return 0 }, "stat": stat, "modprobe": modprobe, "rmmod": rmmod, "modinfo": modinfo}
+	return map[string]program{"chmod": chmod, "chown": chown, "restorecon": func(*host, *run) int { return 0 }, "stat": stat, "modprobe": modprobe, "rmmod": rmmod, "modinfo": modinfo, "systemctl": systemctl, "journalctl": journalctl}
 }
 
 func settingsScripts() map[string]program {
-	return map[string]program{}
+	return map[string]program{"plumb-units": unitsScript}
 }
 
 // settingsSeed are the files that package settings looks at.
@@ -89,7 +92,9 @@ func (h *host) writeParameter(file, data string) error {
 func (c *Conn) SettingsState() ([]string, error) {
 	var lines []string
 	err := c.locked(func(h *host) error {
-		b, err := json.MarshalIndent(h.state.Settings, "", " ")
+		s := h.state.Settings
+		s.Invocations, s.Starts = nil, 0 // how often something was started is no state that a destroy brings back
+		b, err := json.MarshalIndent(s, "", " ")
 		lines = strings.Split(string(b), "\n")
 		return err
 	})
