@@ -149,6 +149,7 @@ func (h *host) write(name string, data []byte, mode fs.FileMode) error {
 		}
 		return h.writeKernel(at, file, data)
 	}
+	delete(h.state.Settings.Owners, clean(name)) // it is a new file
 	return replace(file, data, mode)
 }
 

@@ -93,6 +93,7 @@ func (c *Conn) SettingsState() ([]string, error) {
 	var lines []string
 	err := c.locked(func(h *host) error {
 		s := h.state.Settings
+		maps.DeleteFunc(s.Owners, func(name, _ string) bool { return !h.exists(name) })
 		s.Invocations, s.Starts = nil, 0 // how often something was started is no state that a destroy brings back
 		b, err := json.MarshalIndent(s, "", " ")
 		lines = strings.Split(string(b), "\n")
