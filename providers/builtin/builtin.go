@@ -2,6 +2,8 @@
 package builtin
 
 import (
+	"slices"
+
 	"plumb/providers"
 	"plumb/providers/dpdk"
 	"plumb/providers/dummy"
@@ -9,6 +11,7 @@ import (
 	"plumb/providers/loadgen"
 	"plumb/providers/ovs"
 	"plumb/providers/plumb"
+	"plumb/providers/settings"
 )
 
 // Set manages the machines of host blocks.
@@ -19,7 +22,7 @@ func Set() *providers.Set { return SetWith(host.Connected) }
 func SetWith(connect host.Connect) *providers.Set {
 	resources := []providers.Resource{plumb.NewData(), host.Hugepages{}, dpdk.NewTestpmd()}
 	return &providers.Set{
-		Resources:    append(resources, ovs.Resources()...),
+		Resources:    slices.Concat(resources, settings.Resources(), ovs.Resources()),
 		Data:         []providers.DataSource{host.FactsSource{}},
 		Generators:   []providers.GeneratorType{dpdk.NewGenerator(), loadgen.NewGenerator(), dummy.Generator{}},
 		HostObserver: host.Observer{},
