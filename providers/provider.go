@@ -198,6 +198,7 @@ type DeviceClaim struct {
 type Named struct {
 	Kind, Name string
 	Hint       string // of a need, said beside that nobody provides it: what to do
+	Summary    string // of a need: what is wrong, in place of the general words; Hint is then all that is said
 	Path       cty.Path
 }
 

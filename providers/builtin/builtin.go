@@ -9,6 +9,7 @@ import (
 	"plumb/providers/dummy"
 	"plumb/providers/host"
 	"plumb/providers/loadgen"
+	"plumb/providers/nic"
 	"plumb/providers/ovs"
 	"plumb/providers/plumb"
 	"plumb/providers/settings"
@@ -22,7 +23,7 @@ func Set() *providers.Set { return SetWith(host.Connected) }
 func SetWith(connect host.Connect) *providers.Set {
 	resources := []providers.Resource{plumb.NewData(), host.Hugepages{}, dpdk.NewTestpmd()}
 	return &providers.Set{
-		Resources:    slices.Concat(resources, settings.Resources(), ovs.Resources()),
+		Resources:    slices.Concat(resources, settings.Resources(), nic.Resources(), ovs.Resources()),
 		Data:         []providers.DataSource{host.FactsSource{}},
 		Generators:   []providers.GeneratorType{dpdk.NewGenerator(), loadgen.NewGenerator(), dummy.Generator{}},
 		HostObserver: host.Observer{},

@@ -136,6 +136,9 @@ func (h *hostClaims) checkNeeds() hcl.Diagnostics {
 		if n.claim.Hint != "" {
 			d.Detail += " " + n.claim.Hint
 		}
+		if n.claim.Summary != "" {
+			d.Summary, d.Detail = n.claim.Summary, n.claim.Hint
+		}
 		if h.vague {
 			d.Severity, d.Extra = hcl.DiagWarning, note{addr: n.by.addr}
 			d.Detail += " Some names are known only after apply; perhaps it is one of them."
