@@ -248,6 +248,18 @@ func (t *flows) Claims(_ context.Context, _ providers.Host, v cty.Value) (provid
 	return c, nil
 }
 
+// cable and plug are like a NIC's driver and a port.
+func newCable(w *world) providers.Resource {
+	return &fakeType{w, &schema.Resource{Type: "cable", Setting: true, Block: schema.Block{Attributes: attrs{
+		"kind": {Type: cty.String, Optional: true, Cost: schema.PortReset}, "note": {Type: cty.String, Optional: true}, "id": {Type: cty.String, Computed: true},
+	}}}}
+}
+
+func newPlug(w *world) providers.Resource {
+	return &fakeType{w, &schema.Resource{Type: "plug", LostOn: []schema.Loss{{Type: "cable", Cost: schema.PortReset, Release: true, Why: "a cable cannot be exchanged while a plug sits on it"}},
+		Block: schema.Block{Attributes: attrs{"name": {Type: cty.String, Required: true, Cost: schema.Replace}, "cable": {Type: cty.String, Optional: true}}}}}
+}
+
 // info is a data source that repeats its query.
 type info struct{ w *world }
 
@@ -288,7 +300,7 @@ func (gen) Claims(_ context.Context, _ providers.Host, v cty.Value) (providers.C
 
 func fakeSet(w *world) *providers.Set {
 	return &providers.Set{
-		Resources:  []providers.Resource{store(w), newSwitch(w), newPages(w), newPort(w), newFlows(w)},
+		Resources:  []providers.Resource{store(w), newSwitch(w), newPages(w), newPort(w), newFlows(w), newCable(w), newPlug(w)},
 		Data:       []providers.DataSource{info{w}},
 		Generators: []providers.GeneratorType{gen{}},
 		HostSchema: &schema.Block{Attributes: attrs{"address": {Type: cty.String, Optional: true}}},

@@ -169,7 +169,7 @@ func (ps *pass) planManaged(n *node, sensitive [][]string) {
 	case len(changed) > 0:
 		c.Action = Update
 	}
-	if isLost && (c.Action == Update || c.Action == Reapply) {
+	if isLost && (c.Action == Update || c.Action == Reapply || c.Reason == LostBy) {
 		c.LostBy, c.LostWhy = lost.by, lost.why
 	}
 	lc := n.inst.Config.Lifecycle
@@ -258,6 +258,8 @@ func (ps *pass) replaces(n *node, c *Change) bool {
 		c.Reason = CannotUpdate
 	case ps.triggered(n):
 		c.Reason = Triggered
+	case ps.lost[n.addr].release:
+		c.Reason = LostBy
 	default:
 		return false
 	}
@@ -270,6 +272,8 @@ func reasonText(c *Change) string {
 		return "-replace names it"
 	case Triggered:
 		return "replace_triggered_by says so"
+	case LostBy:
+		return "it has to make room for a change"
 	}
 	for _, a := range c.Changed {
 		if a.Cost == schema.Replace {

@@ -75,6 +75,7 @@ func (ps *pass) steps(changes []*Change) ([]Step, error) {
 	s.follow()
 	s.unwind()
 	s.release(changes)
+	s.vacate(changes)
 	s.hostOrder()
 	s.losses(changes)
 	return s.result()
@@ -287,6 +288,34 @@ func (s *stepper) release(changes []*Change) {
 				s.wait(gone, up, u, reference)
 			}
 		}
+	}
+}
+
+// vacate lets what goes, or makes room for what replaces it, go before what it stood on is changed: a NIC is not taken from a port's hands, nor a bridge's datapath
+// changed below it. Where the two wait for one another the other way round already, that stays.
+func (s *stepper) vacate(changes []*Change) {
+	updates := map[addrs.Resource][]int{}
+	for _, c := range changes {
+		if c.Action == Update {
+			updates[c.Addr.Resource] = append(updates[c.Addr.Resource], s.upOf[c.Addr])
+		}
+	}
+	for _, u := range s.order[down] {
+		seen := map[addrs.Resource]bool{}
+		var visit func(addrs.Resource)
+		visit = func(r addrs.Resource) {
+			for _, below := range s.stands(r) {
+				if seen[below] {
+					continue
+				}
+				seen[below] = true
+				if len(updates[below]) > 0 && !s.anyReached(s.of[down][u], updates[below]) {
+					s.wait(updates[below], down, u, replaceOrder)
+				}
+				visit(below)
+			}
+		}
+		visit(u)
 	}
 }
 
