@@ -52,6 +52,7 @@ type Settings struct {
 	NoOVS         bool           `json:"no_ovs"`         // Open vSwitch is not installed
 	NoDPDK        bool           `json:"no_dpdk"`        // neither is dpdk-testpmd, nor the build of Open vSwitch with DPDK
 	NoStress      bool           `json:"no_stress"`      // stress-ng is not installed
+	RPM           bool           `json:"rpm"`            // a host of Red Hat's family
 	Kernel        bool           `json:"kernel_datapath"`
 	EAL           string         `json:"eal"`     // what EAL says when it refuses to start in ovs-vswitchd; "": it starts
 	Testpmd       string         `json:"testpmd"` // what dpdk-testpmd logs before it goes on, such as a port that failed

@@ -16,18 +16,21 @@ type settingsState struct {
 	Units       map[string]*unit  `json:"units"`
 	Invocations map[string]string `json:"invocations"` // of units that were started, by name
 	Starts      int               `json:"starts"`
+	Packages    map[string]*pkg   `json:"packages"`
+	Indexed     bool              `json:"indexed"` // apt-get update was run
 }
 
 func newSettings() settingsState {
-	return settingsState{Owners: map[string]string{}, Units: seedUnits(), Invocations: map[string]string{}}
+	return settingsState{Owners: map[string]string{}, Units: seedUnits(), Invocations: map[string]string{}, Packages: seedPackages()}
 }
 
 func settingsPrograms() map[string]program {
-	return map[string]program{"chmod": chmod, "chown": chown, "restorecon": func(*host, *run) int { return 0 }, "stat": stat, "modprobe": modprobe, "rmmod": rmmod, "modinfo": modinfo, "systemctl": systemctl, "journalctl": journalctl}
+	return map[string]program{"chmod": chmod, "chown": chown, "restorecon": func(*host, *run) int { return 0 }, "stat": stat, "modprobe": modprobe, "rmmod": rmmod, "modinfo": modinfo, "systemctl": systemctl, "journalctl": journalctl,
+		"dpkg-query": dpkgQuery, "dpkg": dpkg, "apt-get": aptGet, "apt-mark": aptMark, "rpm": rpm, "dnf": dnf, "find": findFresh}
 }
 
 func settingsScripts() map[string]program {
-	return map[string]program{"plumb-units": unitsScript}
+	return map[string]program{"plumb-units": unitsScript, "plumb-apt": aptScript}
 }
 
 // settingsSeed are the files that package settings looks at.
@@ -94,7 +97,7 @@ func (c *Conn) SettingsState() ([]string, error) {
 	err := c.locked(func(h *host) error {
 		s := h.state.Settings
 		maps.DeleteFunc(s.Owners, func(name, _ string) bool { return !h.exists(name) })
-		s.Invocations, s.Starts = nil, 0 // how often something was started is no state that a destroy brings back
+		s.Invocations, s.Starts, s.Indexed = nil, 0, false // how often something was started is no state that a destroy brings back
 		b, err := json.MarshalIndent(s, "", " ")
 		lines = strings.Split(string(b), "\n")
 		return err
