@@ -29,7 +29,10 @@ func testpmdSchema() *schema.Resource {
     vhost_user = "/run/plumb/vhost/vnf0"
   }
 }`,
-		After: []string{"host_hugepages", "ovs_switch", "ovs_bridge", "ovs_port"},
+		After: []string{"host_hugepages", "ovs_switch", "ovs_bridge", "ovs_port", "nic_driver"},
+		LostOn: []schema.Loss{
+			{Type: "nic_driver", Cost: schema.PortReset, Release: true, Why: "a NIC cannot be bound to another driver while a process has it"},
+		},
 		Block: schema.Block{
 			Attributes: testpmdAttributes(),
 			Blocks: map[string]*schema.NestedBlock{

@@ -2,8 +2,10 @@ package fake
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 )
 
@@ -49,10 +51,31 @@ func (h *host) addresses() []map[string]any {
 			b, _ := os.ReadFile(filepath.Join(d, name))
 			return strings.TrimSpace(string(b))
 		}
-		link := map[string]any{"ifname": filepath.Base(d), "address": read("address"), "mtu": 1500, "flags": []string{"BROADCAST", "UP", "LOWER_UP"}, "operstate": "UP"}
-		if filepath.Base(d) == "eth0" {
-			link["addr_info"] = []map[string]any{{"family": "inet", "local": "192.0.2.10", "prefixlen": 24}}
+		var flags uint
+		fmt.Sscanf(read("flags"), "0x%x", &flags)
+		var words []string
+		for bit, word := range []string{"UP", "BROADCAST", "", "LOOPBACK", "", "", "", "", "PROMISC"} {
+			if word != "" && flags&(1<<bit) != 0 {
+				words = append(words, word)
+			}
 		}
+		mtu, _ := strconv.Atoi(read("mtu"))
+		infos := []map[string]any{}
+		add := func(address string) {
+			local, prefix, _ := strings.Cut(address, "/")
+			n, _ := strconv.Atoi(prefix)
+			infos = append(infos, map[string]any{"local": local, "prefixlen": n})
+		}
+		name := filepath.Base(d)
+		if name == "eth0" {
+			add("192.0.2.10/24")
+		}
+		if l := h.state.Links[name]; l != nil {
+			for _, a := range l.Addresses {
+				add(a)
+			}
+		}
+		link := map[string]any{"ifname": name, "address": read("address"), "mtu": mtu, "flags": words, "operstate": strings.ToUpper(read("operstate")), "addr_info": infos}
 		out = append(out, link)
 	}
 	return out

@@ -27,6 +27,9 @@ func (h *host) writeKernel(name, file string, data []byte) error {
 	if known, err := h.writeSetting(name, file, string(data)); known {
 		return err
 	}
+	if known, err := h.writePCI(name, string(data)); known {
+		return err
+	}
 	dir, base := path.Split(name)
 	if base != "nr_hugepages" {
 		return replace(file, data, 0o644)

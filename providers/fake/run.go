@@ -44,6 +44,7 @@ func programs() map[string]program {
 		"ovs-ofctl": ofctl, "ovs-vsctl": vsctl, "ovs-appctl": appctl, "dpdk-testpmd": testpmdOnce, "stress-ng": stressOnce, "sh": sh,
 	}
 	maps.Copy(all, settingsPrograms())
+	maps.Copy(all, nicPrograms())
 	return all
 }
 
@@ -51,6 +52,7 @@ func programs() map[string]program {
 func scripts() map[string]program {
 	all := settingsScripts()
 	maps.Copy(all, factsScripts())
+	maps.Copy(all, nicScripts())
 	return all
 }
 

@@ -20,7 +20,7 @@ const (
 // seed makes the files of a Debian 12 machine with two NUMA nodes of four cores, as far as Plumb looks at them.
 func seed(dir string) error {
 	root := filepath.Join(dir, "root")
-	for _, d := range []string{"run", "var/lib/openvswitch", "var/log", "tmp", "etc/openvswitch", "etc/default", "etc/sysctl.d", "etc/alternatives", "dev/hugepages", "proc/sys/vm", "sys/bus/pci/devices",
+	for _, d := range []string{"run", "var/lib/openvswitch", "var/log", "tmp", "etc/openvswitch", "etc/default", "etc/sysctl.d", "etc/udev/rules.d", "etc/alternatives", "dev/hugepages", "proc/sys/vm", "sys/bus/pci/devices",
 		"sys/bus/pci/drivers", "sys/kernel/iommu_groups", "usr/sbin", "usr/bin"} {
 		if err := os.MkdirAll(filepath.Join(root, d), 0o755); err != nil {
 			return err

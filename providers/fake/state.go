@@ -11,15 +11,17 @@ import (
 
 // state is what a host is apart from its files.
 type state struct {
-	NextPID     int              `json:"next_pid"`
-	Procs       map[int]*process `json:"processes"`
-	Alternative string           `json:"alternative"` // chosen by hand; "": auto
-	Unknown     []string         `json:"unknown_commands"`
-	Settings    settingsState    `json:"settings"`
+	NextPID     int                    `json:"next_pid"`
+	Procs       map[int]*process       `json:"processes"`
+	Alternative string                 `json:"alternative"` // chosen by hand; "": auto
+	Unknown     []string               `json:"unknown_commands"`
+	Settings    settingsState          `json:"settings"`
+	NICs        map[string]*controller `json:"nics"`
+	Links       map[string]*link       `json:"links"`
 }
 
 func newState() *state {
-	return &state{NextPID: 1000, Procs: map[int]*process{}, Settings: newSettings()}
+	return &state{NextPID: 1000, Procs: map[int]*process{}, Settings: newSettings(), NICs: map[string]*controller{}, Links: map[string]*link{}}
 }
 
 func (c *Conn) stateFile() string { return filepath.Join(c.dir, "state.json") }

@@ -1,9 +1,12 @@
 package fake
 
 import (
+	"errors"
 	"fmt"
 	"hash/fnv"
+	"io/fs"
 	"maps"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -142,6 +145,13 @@ func (h *host) takeOver(p *process, db *ovsdbtest.Database) error {
 	for _, id := range slices.Sorted(maps.Keys(bridges)) {
 		b := bridge{row: bridges[id], name: ovsdb.String(bridges[id]["name"]), taken: map[int64]string{}}
 		b.works = h.settings.Kernel || ovsdb.String(b.row["datapath_type"]) == "netdev"
+		// Another datapath is another switch: it begins without flows.
+		if was := p.Data["datapath of "+b.name]; was != "" && was != ovsdb.String(b.row["datapath_type"]) {
+			if err := os.Remove(h.flowFile(b.name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+		}
+		p.Data["datapath of "+b.name] = ovsdb.String(b.row["datapath_type"])
 		if b.works {
 			ops = append(ops, ovsdb.Update("Bridge", ovsdb.Row{"datapath_id": fmt.Sprintf("%016x", macOf(b.name)), "datapath_version": "<built-in>"}, ovsdb.ByID(id)))
 			if err := h.firstFlows(b); err != nil {

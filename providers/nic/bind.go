@@ -156,7 +156,7 @@ func (b *bus) toKernel(ctx context.Context, dev *device, driver string, u undo, 
 		return d.driver != "" && !slices.Contains(userDrivers(), d.driver) && (driver == "" || d.driver == driver)
 	}
 	if isKernel(dev) && dev.override == "" {
-		return nil
+		return b.refresh(ctx, dev, u)
 	}
 	dir := pciDir + "/" + dev.pci
 	if driver != "" {
@@ -197,6 +197,14 @@ func (b *bus) toKernel(ctx context.Context, dev *device, driver string, u undo, 
 	return b.giveBack(ctx, dev.pci, u.Interface, log)
 }
 
+// refresh gives an interface that is there what was recorded of it: it may have been away meanwhile, and come back without.
+func (b *bus) refresh(ctx context.Context, dev *device, u undo) error {
+	if u.Interface == nil || !slices.Contains(dev.interfaces, u.Interface.Name) {
+		return nil
+	}
+	return restoreNetdev(ctx, b.host.Conn(), u.Interface.Name, u.Interface)
+}
+
 // giveBack waits for the interface and restores what was recorded of it.
 func (b *bus) giveBack(ctx context.Context, pci string, was *netdev, log func(string)) error {
 	// The kernel's name comes first, udev's after it.
@@ -228,6 +236,9 @@ func (b *bus) restore(ctx context.Context, w want, u undo, log func(string)) err
 	}
 	switch {
 	case u.Driver == dev.driver && u.Override == dev.override && u.Kept == dev.driverctl && dev.rule == "":
+		if err := b.refresh(ctx, dev, u); err != nil {
+			return err
+		}
 	case slices.Contains(userDrivers(), u.Driver):
 		if err := b.forget(ctx, dev); err != nil {
 			return err

@@ -141,13 +141,13 @@ func (d Driver) current(ctx context.Context, b *bus, prior cty.Value) (cty.Value
 
 // undo is what was found.
 type undo struct {
-	Driver    string     `json:"driver"`   // "" for none
-	Override  string     `json:"override"` // driver_override
-	Kept      string     `json:"kept"`     // by driverctl
-	NoIOMMU   *bool      `json:"noiommu,omitempty"`
-	Loaded    []string   `json:"loaded,omitempty"` // modules that were not loaded before a Plumb did
-	VFs       int        `json:"vfs,omitempty"`
-	Interface *netdev    `json:"interface,omitempty"`
+	Driver    string   `json:"driver"`   // "" for none
+	Override  string   `json:"override"` // driver_override
+	Kept      string   `json:"kept"`     // by driverctl
+	NoIOMMU   *bool    `json:"noiommu,omitempty"`
+	Loaded    []string `json:"loaded,omitempty"` // modules that were not loaded before a Plumb did
+	VFs       int      `json:"vfs,omitempty"`
+	Interface *netdev  `json:"interface,omitempty"`
 }
 
 func decodeUndo(raw json.RawMessage) (undo, error) {

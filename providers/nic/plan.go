@@ -9,6 +9,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"plumb/providers"
+	"plumb/providers/internal/attr"
 	"plumb/providers/internal/hostkit"
 )
 
@@ -42,8 +43,11 @@ func (Driver) Plan(ctx context.Context, req providers.PlanRequest) (providers.Pl
 			planned[name] = v
 		}
 	}
-	if slices.Contains(userDrivers(), w.driver) && !planned["interface"].IsKnown() {
+	switch {
+	case slices.Contains(userDrivers(), w.driver):
 		planned["interface"] = cty.StringVal("")
+	case req.Prior.IsNull() || attr.Text(req.Prior, "driver") != w.driver:
+		planned["interface"] = cty.UnknownVal(cty.String)
 	}
 	res.Planned = cty.ObjectVal(planned)
 	if nic.Driver != w.driver && !(w.driver == kernelDriver && !slices.Contains(userDrivers(), nic.Driver) && nic.Driver != "") {

@@ -47,8 +47,8 @@ func bridgeColumns() map[string]string {
 func (bridgeType) Schema() *schema.Resource {
 	attrs := map[string]*schema.Attribute{
 		"name": {Type: cty.String, Required: true, Cost: schema.Replace, Validate: portName, Description: "Name of the bridge, and of its local port."},
-		"datapath": {Type: cty.String, Optional: true, Default: cty.StringVal("system"), Cost: schema.Replace, OneOf: []string{"system", "netdev"},
-			Description: "system: the kernel forwards. netdev: ovs-vswitchd forwards (DPDK, AF_XDP)."},
+		"datapath": {Type: cty.String, Optional: true, Default: cty.StringVal("system"), Cost: schema.PortReset, OneOf: []string{"system", "netdev"},
+			Description: "system: the kernel forwards. netdev: ovs-vswitchd forwards (DPDK, AF_XDP). A change leaves the bridge and those of its ports whose type fits both, and loses its flows, which are applied again."},
 		"fail_mode": {Type: cty.String, Optional: true, Default: cty.StringVal("secure"), OneOf: []string{"secure", "standalone"},
 			Description: "secure: only the flows that are set. standalone: a NORMAL flow while there is no controller."},
 		"protocols": {Type: cty.List(cty.String), Optional: true, Validate: openflowNames,

@@ -40,7 +40,7 @@ func (flowsType) Schema() *schema.Resource {
 		After: []string{"ovs_switch", "ovs_bridge", "ovs_port"},
 		LostOn: []schema.Loss{
 			{Type: "ovs_switch", Cost: schema.ServiceRestart, Why: "a restart of ovs-vswitchd loses OpenFlow flows"},
-			{Type: "ovs_bridge", Cost: schema.Replace, Why: "a bridge loses its flows when it is made anew"},
+			{Type: "ovs_bridge", Cost: schema.PortReset, Why: "a bridge loses its flows when it is made anew, or gets another datapath"},
 			{Type: "ovs_port", Cost: schema.Replace, Why: "a port that is made anew may have another number, which flows by name then mean"},
 		},
 		Example: `resource "ovs_flows" "br0" {

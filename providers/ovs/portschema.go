@@ -104,9 +104,10 @@ func (portType) Schema() *schema.Resource {
 	return &schema.Resource{
 		Type:        "ovs_port",
 		Description: "A port of a bridge with its interface. An error that Open vSwitch reports of the interface is an error of the apply.",
-		After:       []string{"ovs_switch", "ovs_bridge"},
+		After:       []string{"ovs_switch", "ovs_bridge", "nic_driver"},
 		LostOn: []schema.Loss{
 			{Type: "ovs_bridge", Cost: replace, Why: "a bridge takes its ports away when it is made anew"},
+			{Type: "nic_driver", Cost: reset, Release: true, Why: "a NIC cannot be bound to another driver while a port has it"},
 		},
 		Example: `resource "ovs_port" "vhost0" {
   bridge = "br0"

@@ -1,0 +1,331 @@
+package fake
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+const (
+	pciDevices = "/sys/bus/pci/devices/"
+	pciDrivers = "/sys/bus/pci/drivers/"
+)
+
+// NIC is a network controller of the fake host.
+type NIC struct {
+	PCI       string // 0000:01:00.0
+	ID        string // 8086:10D3
+	Driver    string // the kernel's own
+	Interface string // what udev calls its interface
+	MAC       string
+	Node      int
+	Group     int  // IOMMU group; -1: none
+	Other     bool // not a network controller: a member of an IOMMU group
+	VFs       int  // that it can have
+}
+
+// controller is a NIC as it is now.
+type controller struct {
+	NIC
+	Bound    string `json:"bound"`
+	Override string `json:"override"`
+}
+
+// link is what ip(8) keeps of an interface beside /sys/class/net.
+type link struct {
+	Addresses []string `json:"addresses"` // with prefix length
+	Routes    []route  `json:"routes"`
+}
+
+type route struct{ Dst, Gateway string }
+
+// AddNIC puts a NIC in, bound to its kernel driver.
+func (c *Conn) AddNIC(n NIC) error {
+	return c.locked(func(h *host) error {
+		ctl := &controller{NIC: n, Bound: n.Driver}
+		h.state.NICs[n.PCI] = ctl
+		for _, d := range []string{n.Driver, "vfio-pci", "uio_pci_generic", "igb_uio"} {
+			for _, f := range []string{"bind", "unbind", "new_id"} {
+				if err := h.put(pciDrivers+d+"/"+f, ""); err != nil {
+					return err
+				}
+			}
+		}
+		if err := h.put("/sys/bus/pci/drivers_probe", ""); err != nil {
+			return err
+		}
+		if n.Group >= 0 {
+			to := h.real(fmt.Sprintf("/sys/kernel/iommu_groups/%d/devices/%s", n.Group, n.PCI), false)
+			if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+				return err
+			}
+			if err := os.Symlink("../../../../bus/pci/devices/"+n.PCI, to); err != nil {
+				return err
+			}
+		}
+		if err := h.showNIC(ctl); err != nil {
+			return err
+		}
+		return h.interfaceOf(ctl)
+	})
+}
+
+// showNIC writes the device's files in /sys.
+func (h *host) showNIC(c *controller) error {
+	class := "20000"
+	if c.Other {
+		class = "40300"
+	}
+	dir := pciDevices + c.PCI + "/"
+	driver, override := "", "(null)"
+	if c.Bound != "" {
+		driver = "DRIVER=" + c.Bound + "\n"
+	}
+	if c.Override != "" {
+		override = c.Override
+	}
+	files := map[string]string{"uevent": fmt.Sprintf("%sPCI_CLASS=%s\nPCI_ID=%s\nPCI_SLOT_NAME=%s\n", driver, class, c.ID, c.PCI), "driver_override": override + "\n", "numa_node": fmt.Sprintln(c.Node)}
+	if c.VFs > 0 {
+		files["sriov_totalvfs"], files["sriov_numvfs"] = fmt.Sprintln(c.VFs), "0\n"
+	}
+	for name, text := range files {
+		if err := h.put(dir+name, text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// interfaceOf makes the interface appear while the kernel's driver has the NIC, and go with all it had while not.
+func (h *host) interfaceOf(c *controller) error {
+	if c.Interface == "" {
+		return nil
+	}
+	at, below := h.real("/sys/class/net/"+c.Interface, false), h.real(pciDevices+c.PCI+"/net/"+c.Interface, false)
+	if c.Bound != c.Driver {
+		delete(h.state.Links, c.Interface)
+		if err := os.RemoveAll(at); err != nil {
+			return err
+		}
+		return os.RemoveAll(filepath.Dir(below))
+	}
+	if h.exists("/sys/class/net/" + c.Interface) {
+		return nil
+	}
+	h.state.Links[c.Interface] = &link{}
+	for name, text := range map[string]string{"address": c.MAC, "mtu": "1500", "operstate": "down", "flags": "0x1002", "carrier": "0"} {
+		for _, dir := range []string{"/sys/class/net/" + c.Interface + "/", pciDevices + c.PCI + "/net/" + c.Interface + "/"} {
+			if err := h.put(dir+name, text+"\n"); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// writePCI is what the PCI bus does on a write; known is false for files that are none of its business.
+func (h *host) writePCI(name, data string) (known bool, err error) {
+	data = strings.TrimSpace(data)
+	dir, base := path.Split(name)
+	switch {
+	case strings.HasPrefix(name, pciDevices) && base == "driver_override":
+		c := h.state.NICs[path.Base(dir)]
+		if c == nil {
+			return true, syscall.ENODEV
+		}
+		c.Override = data
+		return true, h.showNIC(c)
+	case name == "/sys/bus/pci/drivers_probe":
+		c := h.state.NICs[data]
+		if c == nil {
+			return true, syscall.ENODEV
+		}
+		return true, h.probe(c, c.wanted())
+	case strings.HasPrefix(name, pciDrivers):
+		driver := path.Base(dir)
+		c := h.state.NICs[data]
+		switch {
+		case base == "new_id":
+			return true, nil
+		case c == nil:
+			return true, syscall.ENODEV
+		case base == "unbind" && c.Bound != driver, base == "bind" && c.wanted() != driver:
+			return true, syscall.ENODEV
+		case base == "unbind":
+			c.Bound = ""
+			if err := h.showNIC(c); err != nil {
+				return true, err
+			}
+			return true, h.interfaceOf(c)
+		}
+		return true, h.probe(c, driver)
+	}
+	return false, nil
+}
+
+// wanted is the driver that matches.
+func (c *controller) wanted() string {
+	if c.Override != "" {
+		return c.Override
+	}
+	return c.Driver
+}
+
+// probe binds a device that has no driver, if that one is there and takes it.
+func (h *host) probe(c *controller, driver string) error {
+	user := slices.Contains([]string{"vfio-pci", "uio_pci_generic", "igb_uio"}, driver)
+	unsafe := strings.TrimSpace(h.get("/sys/module/vfio/parameters/enable_unsafe_noiommu_mode")) == "Y"
+	if c.Bound != "" || user && !h.moduleLoaded(underscored(driver)) || driver == "vfio-pci" && c.Group < 0 && !unsafe {
+		return nil // the kernel says so in its log alone
+	}
+	c.Bound = driver
+	if err := h.showNIC(c); err != nil {
+		return err
+	}
+	return h.interfaceOf(c)
+}
+
+func nicScripts() map[string]program {
+	return map[string]program{
+		"plumb-nic-load": func(h *host, r *run) int {
+			args := r.args[1:]
+			var before []string
+			for _, m := range args[1:] {
+				if h.moduleLoaded(m) {
+					before = append(before, m)
+				}
+			}
+			r.args = []string{"modprobe", "--", args[0]}
+			if status := modprobe(h, r); status != 0 {
+				return status
+			}
+			for _, m := range args[1:] {
+				if h.moduleLoaded(m) && !slices.Contains(before, m) {
+					if err := h.put("/run/plumb/loaded/"+m, ""); err != nil {
+						return r.fail(1, "%v", err)
+					}
+				}
+			}
+			return 0
+		},
+		"plumb-nic-unload": func(h *host, r *run) int {
+			for _, m := range r.args[1:] {
+				if h.moduleLoaded(m) {
+					inner := &run{args: []string{"rmmod", "--", m}}
+					if rmmod(h, inner) != 0 {
+						continue
+					}
+				}
+				_ = os.Remove(h.real("/run/plumb/loaded/"+m, false))
+			}
+			_ = os.Remove(h.real("/run/plumb/loaded", false)) // as rmdir: only when it is empty
+			return 0
+		},
+		"plumb-nic-read": func(h *host, r *run) int {
+			name := r.args[1]
+			if !h.exists("/sys/class/net/" + name) {
+				return r.fail(1, "Device \"%s\" does not exist.", name)
+			}
+			for _, l := range h.addresses() {
+				if l["ifname"] == name {
+					r.printf("%s===\n", jsonLine([]any{l}))
+				}
+			}
+			routes := []map[string]any{}
+			if l := h.state.Links[name]; l != nil {
+				for _, rt := range l.Routes {
+					routes = append(routes, map[string]any{"dst": rt.Dst, "gateway": rt.Gateway, "protocol": "static"})
+				}
+			}
+			r.printf("%s===\n[]\n", jsonLine(routes))
+			return 0
+		},
+	}
+}
+
+func nicPrograms() map[string]program {
+	return map[string]program{"udevadm": func(*host, *run) int { return 0 }, "ip": ip}
+}
+
+// ip is `ip -batch -` with the commands that Plumb gives back an interface by.
+func ip(h *host, r *run) int {
+	flags, _ := words(r.args[1:])
+	if !slices.Contains(flags, "-batch") {
+		h.unknown(r.args)
+		return r.fail(255, "ip: the fake host knows -batch only")
+	}
+	for line := range strings.Lines(string(r.stdin)) {
+		w := strings.Fields(line)
+		at := slices.Index(w, "dev")
+		if at < 0 || at+1 >= len(w) || !h.exists("/sys/class/net/"+w[at+1]) {
+			return r.fail(1, "Cannot find device")
+		}
+		name := w[at+1]
+		if h.state.Links[name] == nil {
+			h.state.Links[name] = &link{}
+		}
+		l := h.state.Links[name]
+		switch w[0] + " " + w[1] {
+		case "address replace":
+			if !slices.Contains(l.Addresses, w[2]) {
+				l.Addresses = append(l.Addresses, w[2])
+			}
+		case "route replace":
+			rt := route{Dst: w[2]}
+			if i := slices.Index(w, "via"); i > 0 {
+				rt.Gateway = w[i+1]
+			}
+			if !slices.Contains(l.Routes, rt) {
+				l.Routes = append(l.Routes, rt)
+			}
+		case "link set":
+			if err := h.setLink(name, w[at+2:]); err != nil {
+				return r.fail(2, "RTNETLINK answers: %v", err)
+			}
+		}
+	}
+	return 0
+}
+
+// setLink changes a link as `ip link set` does.
+func (h *host) setLink(name string, w []string) error {
+	files := map[string]string{}
+	var flags uint
+	fmt.Sscanf(h.get("/sys/class/net/"+name+"/flags"), "0x%x", &flags)
+	for i := 0; i < len(w); i++ {
+		switch w[i] {
+		case "mtu":
+			i++
+			files["mtu"] = w[i]
+		case "up":
+			flags |= 1
+		case "down":
+			flags &^= 1
+		case "promisc":
+			i++
+			if flags &^= 0x100; w[i] == "on" {
+				flags |= 0x100
+			}
+		}
+	}
+	files["flags"] = fmt.Sprintf("0x%x", flags)
+	dirs := []string{"/sys/class/net/" + name + "/"}
+	for _, c := range h.state.NICs {
+		if c.Interface == name {
+			dirs = append(dirs, pciDevices+c.PCI+"/net/"+name+"/")
+		}
+	}
+	for _, f := range slices.Sorted(maps.Keys(files)) {
+		for _, dir := range dirs {
+			if err := h.put(dir+f, files[f]+"\n"); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
