@@ -2,7 +2,6 @@ package fake
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path"
@@ -362,65 +361,6 @@ func tail(h *host, r *run) int {
 			lines = lines[:len(lines)-1]
 		}
 		r.stdout.WriteString(strings.Join(lines[max(len(lines)-n, 0):], ""))
-	}
-	return 0
-}
-
-// mount is mount -t TYPE [-o OPTIONS] SOURCE TARGET.
-func mount(h *host, r *run) int {
-	typ, opts := "", "rw,relatime"
-	var rest []string
-	for i := 1; i < len(r.args); i++ {
-		switch {
-		case r.args[i] == "-t" && i+1 < len(r.args):
-			i++
-			typ = r.args[i]
-		case r.args[i] == "-o" && i+1 < len(r.args):
-			i++
-			opts += "," + r.args[i]
-		default:
-			rest = append(rest, r.args[i])
-		}
-	}
-	if len(rest) == 0 {
-		r.stdout.WriteString(h.get("/proc/mounts"))
-		return 0
-	}
-	if len(rest) != 2 || typ != "hugetlbfs" {
-		return r.fail(1, "mount: the fake host mounts only hugetlbfs")
-	}
-	if h.settings.Unprivileged {
-		return r.fail(1, "mount: %s: must be superuser to use mount.", rest[1])
-	}
-	if !h.exists(rest[1]) {
-		return r.fail(32, "mount: %s: mount point does not exist.", rest[1])
-	}
-	if !strings.Contains(opts, "pagesize=") {
-		opts += ",pagesize=2M"
-	}
-	opts = strings.NewReplacer("pagesize=1GB", "pagesize=1024M", "pagesize=1G", "pagesize=1024M", "pagesize=2MB", "pagesize=2M").Replace(opts)
-	if err := h.appendTo("/proc/mounts", fmt.Sprintf("%s %s hugetlbfs %s 0 0\n", rest[0], rest[1], opts)); err != nil {
-		return r.fail(32, "mount: %v", err)
-	}
-	return 0
-}
-
-func umount(h *host, r *run) int {
-	_, dirs := words(r.args[1:])
-	for _, d := range dirs {
-		lines := strings.SplitAfter(h.get("/proc/mounts"), "\n")
-		i := len(lines) - 1
-		for ; i >= 0; i-- { // the last one mounted is on top
-			if f := strings.Fields(lines[i]); len(f) > 1 && f[1] == d {
-				break
-			}
-		}
-		if i < 0 {
-			return r.fail(32, "umount: %s: not mounted.", d)
-		}
-		if err := h.put("/proc/mounts", strings.Join(slices.Delete(lines, i, i+1), "")); err != nil {
-			return r.fail(32, "umount: %v", err)
-		}
 	}
 	return 0
 }

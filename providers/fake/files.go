@@ -68,6 +68,8 @@ func (c *Conn) ReadFiles(ctx context.Context, patterns ...string) (map[string][]
 				switch {
 				case name == "/proc/self/status":
 					out[name] = []byte(h.selfStatus())
+				case name == "/proc/self/mountinfo":
+					out[name] = []byte(h.mountinfo())
 				case name == "/proc/net/unix":
 					out[name] = []byte(h.unixSockets())
 				case err == nil:
