@@ -138,6 +138,11 @@ func (r *runner) unknownStep(s plan.Step) string {
 	switch {
 	case s.Action == plan.Forget || s.Action == plan.Join:
 		return ""
+	case s.Action == plan.Reboot:
+		if r.in.Providers.Reboot == nil {
+			return fmt.Sprintf("The plan reboots %s, and this Plumb cannot do that.", s.Addr)
+		}
+		return ""
 	case !have:
 		return fmt.Sprintf("%s is of type %s, which this Plumb does not have.", s.Addr, s.Addr.Resource.Type)
 	case c == nil && s.Action != plan.Delete:
@@ -195,6 +200,8 @@ func (r *runner) step(ctx context.Context, s plan.Step) (diags hcl.Diagnostics, 
 		return r.read(ctx, s), false
 	case s.Action == plan.Delete:
 		return r.remove(ctx, s)
+	case s.Action == plan.Reboot:
+		return r.reboot(ctx, s), false
 	}
 	return r.change(ctx, s)
 }

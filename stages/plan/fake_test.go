@@ -260,6 +260,29 @@ func newPlug(w *world) providers.Resource {
 		Block: schema.Block{Attributes: attrs{"name": {Type: cty.String, Required: true, Cost: schema.Replace}, "cable": {Type: cty.String, Optional: true}}}}}
 }
 
+// boot is like host_kernel_args: it takes effect with a reboot.
+type boot struct{ fakeType }
+
+func newBoot(w *world) providers.Resource {
+	return &boot{fakeType{w, &schema.Resource{Type: "boot", Setting: true, Survives: true, Block: schema.Block{Attributes: attrs{
+		"args": {Type: cty.String, Optional: true}, "active": {Type: cty.Bool, Computed: true, Cost: schema.HostReboot},
+	}}}}}
+}
+
+func (t *boot) Plan(_ context.Context, req providers.PlanRequest) (providers.PlanResult, error) {
+	planned := req.Proposed.AsValueMap()
+	planned["active"] = cty.True
+	r := providers.PlanResult{Planned: cty.ObjectVal(planned)}
+	if req.Prior.IsNull() || !req.Prior.GetAttr("active").RawEquals(cty.True) || !req.Prior.GetAttr("args").RawEquals(req.Proposed.GetAttr("args")) {
+		r.Cost = schema.HostReboot
+	}
+	return r, nil
+}
+
+func (t *boot) Removal(context.Context, providers.RemovalRequest) (providers.RemovalResult, error) {
+	return providers.RemovalResult{Cost: schema.HostReboot}, nil
+}
+
 // info is a data source that repeats its query.
 type info struct{ w *world }
 
@@ -300,11 +323,17 @@ func (gen) Claims(_ context.Context, _ providers.Host, v cty.Value) (providers.C
 
 func fakeSet(w *world) *providers.Set {
 	return &providers.Set{
-		Resources:  []providers.Resource{store(w), newSwitch(w), newPages(w), newPort(w), newFlows(w), newCable(w), newPlug(w)},
+		Resources:  []providers.Resource{store(w), newSwitch(w), newPages(w), newPort(w), newFlows(w), newCable(w), newPlug(w), newBoot(w)},
 		Data:       []providers.DataSource{info{w}},
 		Generators: []providers.GeneratorType{gen{}},
-		HostSchema: &schema.Block{Attributes: attrs{"address": {Type: cty.String, Optional: true}}},
+		HostSchema: &schema.Block{Attributes: attrs{"address": {Type: cty.String, Optional: true}, "reboot": {Type: cty.Bool, Optional: true}, "jump": {Type: cty.String, Optional: true, Reference: schema.RefOtherHost}}},
 		OpenHost:   w.open,
+		Reboot: func(context.Context, providers.Host, func(string)) error {
+			return errors.New("planning must not reboot")
+		},
+		RebootAllowed: func(config cty.Value) (bool, string) {
+			return config.GetAttr("reboot").RawEquals(cty.True), "its host block does not allow it"
+		},
 	}
 }
 

@@ -148,10 +148,12 @@ func (ps *pass) planManaged(n *node, sensitive [][]string) {
 	if len(changed) == 0 && !doubt {
 		c.Cost = schema.Live
 	}
+	c.Reboot = c.Cost == schema.HostReboot
 	lost, isLost := ps.lost[n.addr]
 	switch {
 	case prior.IsNull():
-		c.Action, c.Changed, c.Cost = Create, nil, schema.Live
+		c.Action, c.Changed, c.Cost = Create, nil, extra.Cost
+		c.Reboot = extra.Cost == schema.HostReboot
 		if n.entry != nil && n.entry.inst.Status != state.Ready {
 			c.Reason = WasInDoubt
 		}
@@ -161,6 +163,7 @@ func (ps *pass) planManaged(n *node, sensitive [][]string) {
 			return
 		}
 		c.Effects = extra.Effects
+		c.Reboot = extra.Cost == schema.HostReboot || ps.removal(n.entry).Cost == schema.HostReboot
 		c.Changed = diff(b, prior, planned, n.desired)
 	case doubt:
 		c.Action, c.Reason = Update, WasInDoubt

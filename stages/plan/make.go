@@ -52,7 +52,7 @@ func Make(ctx context.Context, in Input) (*Result, hcl.Diagnostics) {
 
 func newPlanner(ctx context.Context, in Input) *planner {
 	p := &planner{
-		ctx: ctx, in: in, opt: in.Options, hosts: in.Hosts, types: map[*schema.Block]cty.Type{}, badHosts: map[string]bool{}, cut: map[string]error{},
+		ctx: ctx, in: in, opt: in.Options, hosts: in.Hosts, types: map[*schema.Block]cty.Type{}, badHosts: map[string]bool{}, cut: map[string]error{}, removals: map[*entry]providers.RemovalResult{},
 		resources: map[string]providers.Resource{}, sources: map[string]providers.DataSource{}, generators: map[string]providers.GeneratorType{},
 		schemas: map[schemaKey]*schema.Resource{}, lost: map[addrs.Instance]loss{},
 	}
@@ -111,6 +111,7 @@ func (p *planner) run(out *Plan) *pass {
 	}
 	p.report(ps.diags...)
 	changes := ps.changes()
+	ps.checkReboots(changes)
 	out.Changes = make([]Change, len(changes))
 	for i, c := range changes {
 		out.Changes[i] = *c
@@ -160,7 +161,14 @@ func (p *planner) converge() *pass {
 		if ps.ev = ev; ev != nil {
 			ps.planAll()
 		}
-		if p.opt.Destroy || !ps.findLosses() {
+		if p.opt.Destroy {
+			return ps
+		}
+		more := ps.findLosses()
+		if ps.findRebootLosses() {
+			more = true
+		}
+		if !more {
 			return ps
 		}
 	}

@@ -29,6 +29,7 @@ const (
 	Read    Action = "read"    // a data source whose configuration is known only after apply
 	Reapply Action = "reapply" // nothing to change, but another change takes its effect away
 	Forget  Action = "forget"  // gone from the world: only the state forgets it
+	Reboot  Action = "reboot"  // of a host, whose address is host.NAME. Steps only
 	// Join is the action of a step that does nothing: it waits for all steps of one resource, and others wait for it, so that
 	// n users of m instances take n+m edges. Steps only; its address is the resource's, without a key.
 	Join Action = "join"
@@ -94,6 +95,7 @@ type Change struct {
 	Sensitive           []Path          `json:"sensitive,omitempty"`
 	Changed             []AttrChange    `json:"changed,omitempty"` // the paths that differ, each with its cost
 	Cost                schema.Cost     `json:"cost"`
+	Reboot              bool            `json:"reboot,omitempty"` // takes effect with a reboot of the host, which is a step of its own
 	Effects             []string        `json:"effects,omitempty"`
 	LostBy              string          `json:"lost_by,omitempty"`  // address of the change that takes the effect away; also beside an update or in-doubt: then it is applied with Reapply
 	LostWhy             string          `json:"lost_why,omitempty"` // schema.Loss.Why
@@ -118,7 +120,7 @@ type Step struct {
 	ID     int            `json:"id"` // its index in Plan.Steps
 	Addr   addrs.Instance `json:"address"`
 	Host   string         `json:"host,omitempty"`
-	Action Action         `json:"action"` // create, update, delete, reapply, read, forget, join
+	Action Action         `json:"action"` // create, update, delete, reapply, read, forget, reboot, join
 	// Deposed says that a delete is of a deposed instance: of the one with DeposedAt, or, where that is 0, of the one that this very
 	// run's create has deposed (create_before_destroy).
 	Deposed   bool   `json:"deposed,omitempty"`
@@ -126,7 +128,7 @@ type Step struct {
 	After     []Edge `json:"after,omitempty"`
 }
 
-// Edge says that a step waits for another, and why: "reference", "depends_on", "host order", "replace order".
+// Edge says that a step waits for another, and why: "reference", "depends_on", "host order", "replace order", "reboot order".
 type Edge struct {
 	Step   int    `json:"step"`
 	Reason string `json:"reason"`

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"plumb/lang/addrs"
+	"plumb/lang/schema"
 	"plumb/stages/internal/value"
 	"plumb/stages/state"
 
@@ -49,6 +50,10 @@ func (ps *pass) orphan(e *entry, why Reason) *Change {
 	} else if cfg := configOf(ps.in.Config, i.Addr.Resource); !i.Deposed && (i.PreventDestroy || cfg != nil && cfg.Lifecycle.PreventDestroy) {
 		ps.report(preventDestroy(i.Addr, ps.rangeOf(i.Addr), "would be destroyed"))
 		return nil
+	}
+	if c.Action == Delete {
+		r := ps.removal(e)
+		c.Cost, c.Effects, c.Reboot = r.Cost, r.Effects, r.Cost == schema.HostReboot
 	}
 	if i.Status != state.Ready && c.Reason == NoReason {
 		c.Reason = WasInDoubt

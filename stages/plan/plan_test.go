@@ -59,7 +59,7 @@ func applied(t testing.TB, src string) *state.State {
 	if diags.HasErrors() {
 		t.Fatal(diags)
 	}
-	st := &state.State{Version: state.FormatVersion, Serial: 3, Lineage: "lineage", Hosts: map[string]state.Host{"dut": {Config: json.RawMessage(`{"address":null}`)}}, Outputs: map[string]state.Output{}}
+	st := &state.State{Version: state.FormatVersion, Serial: 3, Lineage: "lineage", Hosts: map[string]state.Host{"dut": {Config: json.RawMessage(`{"address":null,"reboot":true,"jump":null}`)}}, Outputs: map[string]state.Output{}}
 	for _, c := range r.Plan.Changes {
 		if c.Addr.Resource.Mode == addrs.Data {
 			continue
@@ -229,7 +229,7 @@ func checkSteps(t *testing.T, p *Plan) {
 				t.Errorf("step %d waits for %d, which comes later", i, e.Step)
 			}
 		}
-		if s.Action != Join {
+		if s.Action != Join && s.Action != Reboot {
 			steps[s.Addr.String()]++
 		}
 	}

@@ -40,6 +40,7 @@ type planner struct {
 	lost map[addrs.Instance]loss // found by earlier passes
 
 	mu       sync.Mutex // guards what follows
+	removals map[*entry]providers.RemovalResult
 	diags    hcl.Diagnostics
 	badHosts map[string]bool
 	cut      map[string]error // hosts that cannot be reached: the bad ones that do not keep the others from being planned

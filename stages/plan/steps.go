@@ -14,6 +14,7 @@ const (
 	reference    = "reference"
 	hostOrder    = "host order"
 	replaceOrder = "replace order"
+	rebootOrder  = "reboot order"
 )
 
 // direction tells what makes or changes from what takes away: the first follow the dependencies of the configuration, the second, in reverse,
@@ -78,6 +79,10 @@ func (ps *pass) steps(changes []*Change) ([]Step, error) {
 	s.vacate(changes)
 	s.hostOrder()
 	s.losses(changes)
+	if diags := s.reboots(changes); diags.HasErrors() {
+		ps.report(diags...)
+		return nil, nil
+	}
 	return s.result()
 }
 

@@ -43,6 +43,8 @@ func doing(a plan.Action) string {
 		return "Applying again"
 	case plan.Read:
 		return "Reading"
+	case plan.Reboot:
+		return "Rebooting"
 	}
 	return "Forgetting"
 }
@@ -59,6 +61,8 @@ func did(a plan.Action) string {
 		return "Applied again"
 	case plan.Read:
 		return "Read"
+	case plan.Reboot:
+		return "Rebooted"
 	}
 	return "Forgotten"
 }

@@ -58,6 +58,9 @@ func Plan(p *plan.Plan, o PlanOptions) string {
 			out.WriteString("  " + outputLine(name, oc, o.Style) + "\n")
 		}
 	}
+	for _, host := range sortedKeys(p.Reboots()) {
+		fmt.Fprintf(&out, "\n%s host.%s is rebooted once, for %s.\n", o.paint(yellow, "Reboot:"), host, strings.Join(p.Reboots()[host], ", "))
+	}
 	if len(p.Benchmarks) > 0 {
 		fmt.Fprintf(&out, "\nApply then runs %s: %s.\n", plural(len(p.Benchmarks), "benchmark"), strings.Join(p.Benchmarks, ", "))
 	}
