@@ -64,6 +64,10 @@ func (h *host) writeSetting(name, file, data string) (known bool, err error) {
 		return true, h.writeParameter(file, data)
 	case strings.HasPrefix(name, "/sys/module/") && path.Base(path.Dir(name)) == "parameters":
 		return true, h.writeModuleParameter(name, file, data)
+	case strings.HasPrefix(name, "/proc/irq/"):
+		return true, h.writeIRQ(name, file, data)
+	case strings.HasPrefix(name, "/sys/devices/system/cpu/"):
+		return true, h.writePower(name, file, data)
 	}
 	return false, nil
 }

@@ -10,5 +10,5 @@ import "plumb/providers"
 
 // Resources are the types of the package.
 func Resources() []providers.Resource {
-	return []providers.Resource{Sysctl{}, Module{}, Service{}, File{}, Package{}, Mount{}}
+	return []providers.Resource{Sysctl{}, Module{}, Service{}, File{}, Package{}, Mount{}, IRQAffinity{}, CPUPower{}, Command{}}
 }
