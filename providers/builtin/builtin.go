@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"plumb/providers"
+	"plumb/providers/boot"
 	"plumb/providers/dpdk"
 	"plumb/providers/dummy"
 	"plumb/providers/host"
@@ -23,7 +24,7 @@ func Set() *providers.Set { return SetWith(host.Connected) }
 func SetWith(connect host.Connect) *providers.Set {
 	resources := []providers.Resource{plumb.NewData(), host.Hugepages{}, dpdk.NewTestpmd()}
 	return &providers.Set{
-		Resources:    slices.Concat(resources, settings.Resources(), nic.Resources(), ovs.Resources()),
+		Resources:    slices.Concat(resources, boot.Resources(), settings.Resources(), nic.Resources(), ovs.Resources()),
 		Data:         []providers.DataSource{host.FactsSource{}},
 		Generators:   []providers.GeneratorType{dpdk.NewGenerator(), loadgen.NewGenerator(), dummy.Generator{}},
 		HostObserver: host.Observer{},
@@ -31,5 +32,8 @@ func SetWith(connect host.Connect) *providers.Set {
 		HostSchema:   host.Schema(),
 		OpenHost:     host.Opener(connect),
 		Snapshot:     host.Snapshot,
+
+		Reboot:        boot.Reboot,
+		RebootAllowed: boot.RebootAllowed,
 	}
 }
