@@ -163,19 +163,29 @@ type seenModule struct {
 	kept    bool // the files of ours are as wanted
 }
 
-// look reads one module.
-func (m module) look(ctx context.Context, h providers.Host, mark providers.Mark) (*seenModule, error) {
-	dir := path.Join(sysModule, m.name)
-	files, err := h.Conn().ReadFiles(ctx, "/proc/modules", path.Join(dir, "parameters/*"), m.load, m.conf)
-	if err != nil && files["/proc/modules"] == nil { // a parameter may be one that can only be written
-		return nil, fmt.Errorf("read module %s: %w", m.name, err)
+type modulesKey struct{}
+
+// modulesOf reads what all instances look at: the modules that are loaded, and the files of ours.
+func modulesOf(ctx context.Context, h providers.Host, fresh bool) (map[string][]byte, error) {
+	c, err := cacheOf[map[string][]byte](ctx, h, modulesKey{})
+	if err != nil {
+		return nil, err
+	}
+	if fresh {
+		c.drop()
+	}
+	return c.get(ctx, func(ctx context.Context) (map[string][]byte, error) {
+		return h.Conn().ReadFiles(ctx, "/proc/modules", loadDir+"/plumb-*", modprobeDir+"/plumb-*")
+	})
+}
+
+// look reads one module: what is shared of it anew if fresh, its parameters always.
+func (m module) look(ctx context.Context, h providers.Host, mark providers.Mark, fresh bool) (*seenModule, error) {
+	files, err := modulesOf(ctx, h, fresh)
+	if err != nil {
+		return nil, fmt.Errorf("read modules: %w", err)
 	}
 	s := &seenModule{params: map[string]string{}, kept: true}
-	for name, b := range files {
-		if strings.HasPrefix(name, dir+"/parameters/") {
-			s.params[path.Base(name)] = strings.TrimSpace(string(b))
-		}
-	}
 	s.parse(m.name, string(files["/proc/modules"]))
 	if !s.loaded {
 		builtin, err := builtinModules(ctx, h)
@@ -184,6 +194,15 @@ func (m module) look(ctx context.Context, h providers.Host, mark providers.Mark)
 		}
 		s.builtin = builtin[m.name]
 		s.loaded = s.builtin
+	}
+	if s.loaded && len(m.options) > 0 {
+		params, err := h.Conn().ReadFiles(ctx, path.Join(sysModule, m.name, "parameters/*"))
+		if err != nil && len(params) == 0 { // a parameter may be one that can only be written
+			return nil, fmt.Errorf("read module %s: %w", m.name, err)
+		}
+		for name, b := range params {
+			s.params[path.Base(name)] = strings.TrimSpace(string(b))
+		}
 	}
 	for file, want := range m.bodies() {
 		body, ours := dropin.Body(files[file], mark)
@@ -255,7 +274,7 @@ func (Module) Read(ctx context.Context, req providers.ReadRequest) (providers.Re
 	if err != nil {
 		return providers.ReadResult{}, err
 	}
-	s, err := m.look(ctx, req.Host, req.Mark)
+	s, err := m.look(ctx, req.Host, req.Mark, false)
 	if err != nil {
 		return providers.ReadResult{}, err
 	}
@@ -308,7 +327,7 @@ func (Module) Prepare(ctx context.Context, req providers.ApplyRequest) (json.Raw
 	if err != nil {
 		return nil, err
 	}
-	s, err := m.look(ctx, req.Host, req.Mark)
+	s, err := m.look(ctx, req.Host, req.Mark, true)
 	if err != nil {
 		return nil, err
 	}

@@ -30,7 +30,7 @@ func (Module) Plan(ctx context.Context, req providers.PlanRequest) (providers.Pl
 	if err != nil {
 		return res, err
 	}
-	s, err := m.look(ctx, req.Host, req.Mark)
+	s, err := m.look(ctx, req.Host, req.Mark, false)
 	if err != nil {
 		return res, err
 	}
@@ -141,6 +141,11 @@ func (Module) Apply(ctx context.Context, req providers.ApplyRequest) (providers.
 	if err != nil {
 		return providers.ApplyResult{}, err
 	}
+	c, err := cacheOf[map[string][]byte](ctx, req.Host, modulesKey{})
+	if err != nil {
+		return providers.ApplyResult{}, err
+	}
+	defer c.drop()
 	u, err := recorded[undoModule](req.Undo)
 	if err != nil {
 		return providers.ApplyResult{}, err
@@ -193,7 +198,7 @@ func (m module) keep(ctx context.Context, req providers.ApplyRequest) error {
 
 // converge loads the module, or changes its parameters: by writing them, or where that is not possible by loading it anew.
 func (m module) converge(ctx context.Context, req providers.ApplyRequest) error {
-	s, err := m.look(ctx, req.Host, req.Mark)
+	s, err := m.look(ctx, req.Host, req.Mark, true)
 	if err != nil {
 		return err
 	}
@@ -236,7 +241,7 @@ func (m module) reload(ctx context.Context, req providers.ApplyRequest, s *seenM
 
 // verify reads back.
 func (m module) verify(ctx context.Context, req providers.ApplyRequest) error {
-	s, err := m.look(ctx, req.Host, req.Mark)
+	s, err := m.look(ctx, req.Host, req.Mark, true)
 	if err != nil {
 		return err
 	}
@@ -251,7 +256,7 @@ func (m module) verify(ctx context.Context, req providers.ApplyRequest) error {
 
 // restore unloads what was loaded for the instance, or puts back the parameters.
 func (m module) restore(ctx context.Context, req providers.ApplyRequest, u undoModule) error {
-	s, err := m.look(ctx, req.Host, req.Mark)
+	s, err := m.look(ctx, req.Host, req.Mark, true)
 	if err != nil || u.Loaded && !s.loaded {
 		return err // somebody unloaded it since
 	}
@@ -264,7 +269,7 @@ func (m module) restore(ctx context.Context, req providers.ApplyRequest, u undoM
 	}
 	for _, name := range slices.Backward(u.Ours) {
 		x := module{name: name}
-		s, err := x.look(ctx, req.Host, req.Mark)
+		s, err := x.look(ctx, req.Host, req.Mark, true)
 		if err != nil {
 			return err
 		}

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -113,16 +115,98 @@ func (p parameter) look(ctx context.Context, conn providers.Conn, m providers.Ma
 	return strings.TrimSuffix(string(b), "\n"), there, ours && body == p.body, nil
 }
 
+type parametersKey struct{}
+
+// parameters keeps what was read for one host and run, by pattern.
+type parameters struct {
+	batch *batch[map[string][]byte]
+	mu    sync.Mutex
+	seen  map[string]map[string][]byte
+}
+
+// pattern stands for all parameters that are read together with this one: those of its folder, or the same of all interfaces.
+func (p parameter) pattern() string {
+	parts := strings.Split(p.key, "/")
+	if len(parts) == 5 && parts[0] == "net" {
+		return path.Join(procSys, parts[0], parts[1], parts[2], "*", parts[4])
+	}
+	return path.Join(path.Dir(p.file), "*")
+}
+
+func parametersOf(ctx context.Context, h providers.Host) (*parameters, error) {
+	if h == nil {
+		return nil, errNoHost
+	}
+	v, err := h.Shared(ctx, parametersKey{}, func(context.Context) (any, error) {
+		return &parameters{seen: map[string]map[string][]byte{}, batch: newBatch(func(ctx context.Context, patterns []string) (map[string]map[string][]byte, error) {
+			// Of some parameters the kernel refuses the reading: those that are meant are read by themselves.
+			files, err := h.Conn().ReadFiles(ctx, append(slices.Clone(patterns), sysctlDir+"/zz-plumb-*")...)
+			if errors.Is(err, providers.ErrUnreachable) || ctx.Err() != nil || err != nil && len(files) == 0 {
+				return nil, err
+			}
+			out := map[string]map[string][]byte{}
+			for _, p := range patterns {
+				out[p] = files
+			}
+			return out, nil
+		})}, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return v.(*parameters), nil
+}
+
+// get reads what a pattern stands for, once.
+func (a *parameters) get(ctx context.Context, pattern string) (map[string][]byte, error) {
+	a.mu.Lock()
+	files, seen := a.seen[pattern]
+	a.mu.Unlock()
+	if seen {
+		return files, nil
+	}
+	files, err := a.batch.get(ctx, pattern)
+	if err != nil {
+		return nil, err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.seen[pattern] = files
+	return files, nil
+}
+
+// changed makes whoever reads next read anew.
+func (a *parameters) changed() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.seen = map[string]map[string][]byte{}
+}
+
+// shared is look for reading alone: instances share what they read, whosever parameters it has.
+func (p parameter) shared(ctx context.Context, h providers.Host, m providers.Mark) (value string, there, kept bool, err error) {
+	all, err := parametersOf(ctx, h)
+	if err != nil {
+		return "", false, false, err
+	}
+	files, err := all.get(ctx, p.pattern())
+	if err != nil {
+		return "", false, false, fmt.Errorf("read kernel parameter %s: %w", p.key, err)
+	}
+	b, there := files[p.file]
+	if !there {
+		return p.look(ctx, h.Conn(), m)
+	}
+	body, ours := dropin.Body(files[p.dropin], m)
+	return strings.TrimSuffix(string(b), "\n"), true, ours && body == p.body, nil
+}
+
 // Read reports the value, "" for a parameter that is not there.
 func (Sysctl) Read(ctx context.Context, req providers.ReadRequest) (providers.ReadResult, error) {
-	if req.Host == nil {
-		return providers.ReadResult{}, errNoHost
-	}
 	p, err := newParameter(req.Prior, req.Mark)
 	if err != nil {
 		return providers.ReadResult{}, err
 	}
-	value, _, kept, err := p.look(ctx, req.Host.Conn(), req.Mark)
+	value, _, kept, err := p.shared(ctx, req.Host, req.Mark)
 	if err != nil {
 		return providers.ReadResult{}, err
 	}
@@ -146,7 +230,7 @@ func (Sysctl) Plan(ctx context.Context, req providers.PlanRequest) (providers.Pl
 	if err != nil {
 		return res, err
 	}
-	_, there, _, err := p.look(ctx, req.Host.Conn(), req.Mark)
+	_, there, _, err := p.shared(ctx, req.Host, req.Mark)
 	if err != nil {
 		return res, err
 	}
@@ -196,6 +280,11 @@ func (Sysctl) Apply(ctx context.Context, req providers.ApplyRequest) (providers.
 		return providers.ApplyResult{}, err
 	}
 	conn := req.Host.Conn()
+	all, err := parametersOf(ctx, req.Host)
+	if err != nil {
+		return providers.ApplyResult{}, err
+	}
+	defer all.changed()
 	if req.Planned.IsNull() {
 		u, err := recorded[undoSysctl](req.Undo)
 		if err != nil {
