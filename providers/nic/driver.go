@@ -65,7 +65,7 @@ func (Driver) Schema() *schema.Resource {
 		Type: "nic_driver", Setting: true,
 		Description: "The driver that a NIC is bound to: vfio-pci (or another that passes it on) for DPDK, \"kernel\" for the kernel's own. Destroy binds it to what it had, and gives its interface back its addresses, MTU, routes and whether it was up. " +
 			"What cannot work is refused before anything is unbound: no IOMMU, an IOMMU group that is not viable, NICs that DPDK uses together with their kernel driver (mlx5, mlx4), and the NIC that Plumb's own connection or the default route uses.",
-		After: []string{"host_package", "host_module", "host_kernel_args"},
+		After: []string{"host_package", "host_module"},
 		Example: `resource "nic_driver" "p0" {
   pci    = "0000:01:00.0"
   driver = "vfio-pci"
