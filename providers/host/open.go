@@ -163,7 +163,7 @@ func openSSH(ctx context.Context, name string, b cty.Value, others providers.Hos
 		if err != nil {
 			return nil, fmt.Errorf("host %s is reached through host %s: %w", name, jump, err)
 		}
-		dial = h.Conn().Dial
+		dial = hostkit.Plain(h.Conn()).Dial
 	}
 	conn := transport.NewSSH(name, c, dial)
 	if err := conn.Open(ctx); err != nil {

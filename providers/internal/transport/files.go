@@ -44,7 +44,7 @@ type reading struct {
 // command line of a process that is read. The answer is the length of a list of NUL-terminated words, file and separator file in turns; the list; and each file's content followed by the
 // separator. One cat reads all of them: a process for each would take a millisecond each. The folder for separator and list is gone before anything is read.
 const readScript = `IFS= read -r sep || exit 1
-t=$(mktemp -d) || exit 1
+t=$(mktemp -d /dev/shm/plumb-XXXXXX 2>/dev/null || mktemp -d) || exit 1
 printf %s "$sep" >"$t/sep"
 IFS=
 set +f

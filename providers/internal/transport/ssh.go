@@ -5,15 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"net"
 	"strconv"
 	"strings"
 	"sync"
-	"time"
-
-	"golang.org/x/crypto/ssh"
 
 	"plumb/providers"
 )
@@ -37,14 +33,15 @@ type SSH struct {
 	made       int
 	closed     bool
 	management string
-	forbidden  map[string]bool // networks that the server does not forward
+	forbidden  map[string]int // by network: how often the server refused to forward what a process could reach
+	orphans    []string       // process groups of commands that a cut left behind, as the prelude tells them
 }
 
 var _ providers.Conn = (*SSH)(nil)
 
 // NewSSH makes a connection that is opened by Open or its first use. dial nil: from this machine; otherwise through another host.
 func NewSSH(name string, cfg SSHConfig, dial DialFunc) *SSH {
-	s := &SSH{name: name, cfg: cfg, dial: dial, jumped: dial != nil, forbidden: map[string]bool{}}
+	s := &SSH{name: name, cfg: cfg, dial: dial, jumped: dial != nil, forbidden: map[string]int{}}
 	if dial == nil {
 		var d net.Dialer
 		s.dial = d.DialContext
@@ -73,10 +70,15 @@ func (s *SSH) ManagementAddress() string {
 	return s.management
 }
 
-// prelude is what every command begins with: it tells its process group, so that it can be ended, and the address that it came in by.
-const prelude = `read -r _ _ _ _ g _ </proc/$$/stat; echo "plumb:$g" >&2; cd /; export LC_ALL=C; exec `
+// prelude is what every command begins with: it tells its process group, so that it can be ended, and finds root's programs also where the user is not root.
+const prelude = `read -r _ _ _ _ g _ </proc/$$/stat; read -r _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ t _ </proc/$g/stat; read -r b </proc/sys/kernel/random/boot_id; ` +
+	`echo "plumb:$g $b $t" >&2; cd /; export LC_ALL=C PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin"; exec `
 
+// arrival tells the address that the connection came in by.
 const arrival = `echo "plumb-at:$SSH_CONNECTION" >&2; `
+
+// lineLimit is how long a command line may be: Linux takes no argument of more, and a shell of the host gets the whole line as one (MAX_ARG_STRLEN, execve(2)).
+const lineLimit = 128<<10 - 1
 
 // withEnv is a shell script that takes variables from standard input, so that their values are on no command line. $1 is how many.
 const withEnv = `n=$1; shift
@@ -92,6 +94,10 @@ exec "$@"`
 func (s *SSH) Run(ctx context.Context, cmd providers.Cmd) (providers.Result, error) {
 	if len(cmd.Args) == 0 {
 		return providers.Result{}, errors.New("run: no command")
+	}
+	if strings.HasPrefix(cmd.Args[0], "-") { // exec of some shells would take it for an option
+		res := providers.Result{Exit: 127, Stderr: []byte(cmd.Args[0] + ": not found\n")}
+		return res, &providers.ExitError{Host: s.name, Args: cmd.Args, Result: res}
 	}
 	args, stdin := cmd.Args, cmd.Stdin
 	for _, a := range cmd.Args {
@@ -116,7 +122,7 @@ func (s *SSH) Run(ctx context.Context, cmd providers.Cmd) (providers.Result, err
 	res, err := s.exec(ctx, args, stdin)
 	switch {
 	case err == nil && res.Exit != 0:
-		return res, s.exitError(cmd.Args, res)
+		return res, &providers.ExitError{Host: s.name, Args: cmd.Args, Result: res}
 	case err == nil:
 		return res, nil
 	case outer.Err() != nil:
@@ -141,32 +147,13 @@ func envLines(env []string, stdin []byte) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// exitError is that of the command, or of sudo.
-func (s *SSH) exitError(args []string, res providers.Result) error {
-	text := string(res.Stderr)
-	if s.sudo() && (strings.HasPrefix(text, "sudo: ") || res.Exit == 127 && strings.Contains(text, "sudo: ")) {
-		first, _, _ := strings.Cut(text, "\n")
-		return fmt.Errorf("%s on %s %w as root: user %s may not use sudo without a password: %s. Log in as root, or allow it in sudoers(5) with NOPASSWD",
-			args[0], s.name, providers.ErrUnreachable, s.user(), strings.TrimSpace(first))
-	}
-	return &providers.ExitError{Host: s.name, Args: args, Result: res}
-}
-
-func (s *SSH) user() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.link != nil {
-		return s.link.target.user
-	}
-	return s.cfg.User
-}
-
-func (s *SSH) sudo() bool { return s.cfg.Sudo != SudoNever && s.user() != "root" }
+// sudo says whether commands of a user go through sudo.
+func (s *SSH) sudo(user string) bool { return s.cfg.Sudo != SudoNever && user != "root" }
 
 // line is what the login shell of the host reads.
-func (s *SSH) line(args []string) string {
+func (s *SSH) line(args []string, user string) string {
 	line := prelude + Quote(args...)
-	if s.sudo() {
+	if s.sudo(user) {
 		line = "exec sudo -n -- sh -c " + Quote(line)
 	}
 	return arrival + line
@@ -176,180 +163,6 @@ var errCut = errors.New("the connection was cut")
 
 func (s *SSH) cut(err error) error {
 	return fmt.Errorf("%s %w: %w (%w)", s.name, providers.ErrUnreachable, errCut, err)
-}
-
-// A slot is given up after so many refusals, and the command after so many: about ten seconds.
-const (
-	refusalsOfSlot = 8
-	refusalsAtMost = 64
-)
-
-// session opens a session; the function returns its slot.
-func (s *SSH) session(ctx context.Context) (*ssh.Session, *link, func(), error) {
-	for refusals := 0; ; {
-		l, err := s.get(ctx)
-		if err != nil {
-			return nil, nil, nil, err
-		}
-		s.mu.Lock()
-		slots := s.slots
-		s.mu.Unlock()
-		if err := slots.take(ctx); err != nil {
-			return nil, nil, nil, err
-		}
-		type answer struct {
-			sess *ssh.Session
-			err  error
-		}
-		answers := make(chan answer, 1)
-		go func() {
-			sess, err := l.client.NewSession()
-			answers <- answer{sess, err}
-		}()
-		var a answer
-		select {
-		case a = <-answers:
-		case <-ctx.Done():
-			go func() { // it may still be opened
-				if a := <-answers; a.err == nil {
-					_ = a.sess.Close()
-				}
-				slots.give()
-			}()
-			return nil, nil, nil, ctx.Err()
-		}
-		if a.err == nil {
-			return a.sess, l, slots.give, nil
-		}
-		var refused *ssh.OpenChannelError
-		if !errors.As(a.err, &refused) {
-			slots.give()
-			l.close()
-			return nil, nil, nil, s.cut(a.err)
-		}
-		// A session that has ended here may not have ended there yet; when that does not help, there are to be fewer.
-		refusals++
-		if refusals%refusalsOfSlot == 0 && slots.lose() {
-			continue
-		}
-		slots.give()
-		if refusals >= refusalsAtMost {
-			return nil, nil, nil, fmt.Errorf("%s %w: the SSH server refuses sessions: %w. See MaxSessions in sshd_config(5)", s.name, providers.ErrUnreachable, a.err)
-		}
-		select {
-		case <-time.After(min(time.Duration(refusals)*10*time.Millisecond, time.Second/4)):
-		case <-ctx.Done():
-			return nil, nil, nil, ctx.Err()
-		}
-	}
-}
-
-// exec runs a command to its end. A non-zero status is no error here.
-func (s *SSH) exec(ctx context.Context, args []string, stdin []byte) (providers.Result, error) {
-	sess, l, give, err := s.session(ctx)
-	if err != nil {
-		return providers.Result{}, err
-	}
-	defer give()
-	defer sess.Close()
-	var stdout, stderr buffer
-	sess.Stdin, sess.Stdout, sess.Stderr = bytes.NewReader(stdin), &stdout, &stderr
-	done := make(chan error, 1)
-	go func() { done <- sess.Run(s.line(args)) }()
-	select {
-	case err = <-done:
-	case <-ctx.Done():
-		s.kill(l, sess, stderr.group)
-		select {
-		case <-done:
-		case <-l.dead:
-		case <-time.After(pipeLimit):
-		}
-		return providers.Result{Stdout: stdout.bytes(), Stderr: s.said(&stderr)}, ctx.Err()
-	}
-	res := providers.Result{Stdout: stdout.bytes(), Stderr: s.said(&stderr)}
-	var exit *ssh.ExitError
-	switch {
-	case err == nil:
-		return res, nil
-	case errors.As(err, &exit):
-		res.Exit = exit.ExitStatus()
-		return res, nil
-	}
-	l.close()
-	return res, s.cut(err)
-}
-
-// said is what the command itself has written to its standard error; the prelude's lines are taken note of.
-func (s *SSH) said(stderr *buffer) []byte {
-	text := stderr.bytes()
-	for {
-		line, rest, ok := bytes.Cut(text, []byte("\n"))
-		switch {
-		case ok && bytes.HasPrefix(line, []byte("plumb-at:")):
-			if f := strings.Fields(strings.TrimPrefix(string(line), "plumb-at:")); len(f) == 4 {
-				s.mu.Lock()
-				s.management = f[2]
-				s.mu.Unlock()
-			}
-		case ok && bytes.HasPrefix(line, []byte("plumb:")):
-		default:
-			return text
-		}
-		text = rest
-	}
-}
-
-// kill ends the process group of a session, which goes on otherwise when its session is closed.
-func (s *SSH) kill(l *link, sess *ssh.Session, group func() string) {
-	_ = sess.Signal(ssh.SIGKILL)
-	g := group()
-	if g == "" || !l.alive() {
-		return
-	}
-	killer, err := l.client.NewSession()
-	if err != nil {
-		return
-	}
-	defer killer.Close()
-	ended := make(chan struct{})
-	go func() {
-		_ = killer.Run(s.line([]string{"kill", "-KILL", "--", "-" + g}))
-		close(ended)
-	}()
-	select {
-	case <-ended:
-	case <-l.dead:
-	case <-time.After(pipeLimit):
-	}
-}
-
-// buffer is an io.Writer that may be read while it is written to.
-type buffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *buffer) bytes() []byte {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return bytes.Clone(b.b.Bytes())
-}
-
-// group is the process group that the prelude told; "" when it has not.
-func (b *buffer) group() string {
-	for line := range strings.Lines(string(b.bytes())) {
-		if g, ok := strings.CutPrefix(strings.TrimSpace(line), "plumb:"); ok && g != "" && strings.Trim(g, "0123456789") == "" {
-			return g
-		}
-	}
-	return ""
 }
 
 // ReadFiles reads files in one round trip; calls that come while one is under way share the next.
@@ -385,5 +198,3 @@ func (s *SSH) Close() error {
 	}
 	return nil
 }
-
-var _ io.Writer = (*buffer)(nil)

@@ -1,11 +1,13 @@
 package transport
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
 	"net"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/skeema/knownhosts"
@@ -25,8 +27,12 @@ type login struct {
 func newLogin(t *sshTarget, cfg SSHConfig) *login {
 	l := &login{close: func() {}}
 	var files, all []ssh.Signer
+	var named []ssh.PublicKey
 	for _, name := range t.keys {
-		s, err := readKey(name, cfg.Passphrase)
+		s, public, err := readKey(name, cfg.Passphrase)
+		if public != nil {
+			named = append(named, public)
+		}
 		switch {
 		case errors.Is(err, fs.ErrNotExist) && !t.asked:
 		case err != nil:
@@ -36,14 +42,25 @@ func newLogin(t *sshTarget, cfg SSHConfig) *login {
 			files = append(files, s)
 		}
 	}
-	held := l.agent(t.agent)
+	same := func(a ssh.PublicKey) func(ssh.PublicKey) bool {
+		return func(b ssh.PublicKey) bool { return bytes.Equal(a.Marshal(), b.Marshal()) }
+	}
+	held := slices.DeleteFunc(l.agent(t.agent), func(s ssh.Signer) bool {
+		return t.only && !slices.ContainsFunc(named, same(s.PublicKey()))
+	})
 	if t.asked {
 		all = append(files, held...)
 	} else {
 		all = append(held, files...)
 	}
-	if len(all) > 0 {
-		l.methods = append(l.methods, ssh.PublicKeys(all...))
+	var once []ssh.Signer // servers count tries: MaxAuthTries of sshd_config(5)
+	for _, s := range all {
+		if !slices.ContainsFunc(once, func(o ssh.Signer) bool { return same(s.PublicKey())(o.PublicKey()) }) {
+			once = append(once, s)
+		}
+	}
+	if len(once) > 0 {
+		l.methods = append(l.methods, ssh.PublicKeys(once...))
 	}
 	if cfg.Password != "" {
 		l.tried = append(l.tried, "the password")
@@ -58,23 +75,26 @@ func newLogin(t *sshTarget, cfg SSHConfig) *login {
 	return l
 }
 
-func readKey(name, passphrase string) (ssh.Signer, error) {
+// readKey reads a private key. The public one is known also of some that are locked.
+func readKey(name, passphrase string) (ssh.Signer, ssh.PublicKey, error) {
 	data, err := os.ReadFile(name)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	s, err := ssh.ParsePrivateKey(data)
 	var locked *ssh.PassphraseMissingError
-	if !errors.As(err, &locked) {
-		return s, err
+	if errors.As(err, &locked) && passphrase == "" {
+		return nil, locked.PublicKey, errors.New("it has a passphrase: load it into the agent, or give passphrase in the ssh block")
 	}
-	if passphrase == "" {
-		return nil, errors.New("it has a passphrase: load it into the agent, or give passphrase in the ssh block")
+	if errors.As(err, &locked) {
+		if s, err = ssh.ParsePrivateKeyWithPassphrase(data, []byte(passphrase)); err != nil {
+			return nil, locked.PublicKey, errors.New("the passphrase does not open it")
+		}
 	}
-	if s, err = ssh.ParsePrivateKeyWithPassphrase(data, []byte(passphrase)); err != nil {
-		return nil, errors.New("the passphrase does not open it")
+	if err != nil {
+		return nil, nil, err
 	}
-	return s, nil
+	return s, s.PublicKey(), nil
 }
 
 // agent asks an agent for its keys.

@@ -45,6 +45,7 @@ type sshTarget struct {
 	port              int
 	keys              []string // files; the first may be one that was asked for
 	asked             bool     // the first key was asked for: it is tried before the agent's
+	only              bool     // of the agent's keys, only those of the files are tried
 	agent             string   // socket; "" for none
 	knownHosts        []string
 	jumps             []string // of ProxyJump
@@ -66,7 +67,10 @@ func joinPort(host string, port int) string {
 type sshFiles struct {
 	files []*ssh_config.Config
 	home  string
+	skip  string // what of them is not looked at, for errors
 }
+
+const systemConfig = "/etc/ssh/ssh_config"
 
 // readSSHFiles reads ssh_config. A file that is not there is an empty one, unless it was asked for.
 func readSSHFiles(config string) (*sshFiles, error) {
@@ -75,7 +79,7 @@ func readSSHFiles(config string) (*sshFiles, error) {
 		home = "/"
 	}
 	f := &sshFiles{home: home}
-	names := []string{filepath.Join(home, ".ssh", "config"), "/etc/ssh/ssh_config"}
+	names := []string{filepath.Join(home, ".ssh", "config"), systemConfig}
 	switch config {
 	case "":
 	case "none":
@@ -92,6 +96,11 @@ func readSSHFiles(config string) (*sshFiles, error) {
 			return nil, fmt.Errorf("ssh_config: %w", err)
 		}
 		c, err := ssh_config.DecodeBytes(data)
+		if err != nil && config == "" && name == systemConfig && strings.Contains(err.Error(), "Match") {
+			// Red Hat's has a Match that only concerns ciphers: nobody should have to change it.
+			f.skip = fmt.Sprintf(" (%s was not looked at: %s)", name, err)
+			continue
+		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w. Plumb reads Host and Include, not Match: give the ssh block a config of its own, or config = \"none\"", name, err)
 		}
@@ -189,11 +198,10 @@ func (f *sshFiles) resolve(cfg SSHConfig) (*sshTarget, error) {
 	if err := f.keys(t, cfg, values); err != nil {
 		return nil, err
 	}
-	t.knownHosts = cfg.KnownHosts
-	for i, p := range t.knownHosts {
-		t.knownHosts[i] = f.path(p)
+	for _, p := range cfg.KnownHosts {
+		t.knownHosts = append(t.knownHosts, f.path(p))
 	}
-	if t.knownHosts == nil {
+	if cfg.KnownHosts == nil {
 		t.knownHosts = f.knownHosts(t, values)
 	}
 	switch jump := values["ProxyJump"]; {
@@ -222,8 +230,9 @@ func (f *sshFiles) keys(t *sshTarget, cfg SSHConfig, values map[string]string) e
 			t.keys = append(t.keys, filepath.Join(f.home, ".ssh", k))
 		}
 	}
+	t.only = strings.EqualFold(values["IdentitiesOnly"], "yes")
 	switch agent := values["IdentityAgent"]; {
-	case strings.EqualFold(values["IdentitiesOnly"], "yes") || strings.EqualFold(agent, "none"):
+	case strings.EqualFold(agent, "none"):
 	case agent == "" || agent == "SSH_AUTH_SOCK":
 		t.agent = os.Getenv("SSH_AUTH_SOCK")
 	case strings.HasPrefix(agent, "$"):
@@ -269,6 +278,34 @@ func number(s string, def int) (int, error) {
 		return 0, fmt.Errorf("%q is not a number", s)
 	}
 	return n, nil
+}
+
+// jumpsAtMost ends chains that lead back to where they began.
+const jumpsAtMost = 16
+
+// way is the machines that a target is reached through, in order: those of its ProxyJump, and those that lead to the first of them.
+func (f *sshFiles) way(t *sshTarget, seen []string) ([]*sshTarget, error) {
+	if seen = append(seen, t.alias); len(seen) > jumpsAtMost {
+		return nil, fmt.Errorf("ssh_config: ProxyJump goes round: %s", strings.Join(seen, ", "))
+	}
+	var out []*sshTarget
+	for i, word := range t.jumps {
+		c, err := jumpConfig(word)
+		if err != nil {
+			return nil, err
+		}
+		jump, err := f.resolve(c)
+		if err != nil {
+			return nil, err
+		}
+		if i == 0 {
+			if out, err = f.way(jump, seen); err != nil {
+				return nil, err
+			}
+		}
+		out = append(out, jump)
+	}
+	return out, nil
 }
 
 // jumpConfig reads one word of ProxyJump: [user@]host[:port], or an ssh URI.

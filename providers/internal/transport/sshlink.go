@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"sync"
+	"strings"
 	"time"
 
 	"golang.org/x/crypto/ssh"
@@ -61,16 +61,12 @@ func (s *SSH) connect(ctx context.Context) (*link, error) {
 		return nil, err
 	}
 	if !s.jumped { // jump = host.NAME leads there already
-		for _, word := range target.jumps {
-			c, err := jumpConfig(word)
-			if err != nil {
-				return fail(err)
-			}
-			c.Passphrase = s.cfg.Passphrase
-			jump, err := files.resolve(c)
-			if err != nil {
-				return fail(err)
-			}
+		way, err := files.way(target, nil)
+		if err != nil {
+			return nil, err
+		}
+		for _, jump := range way {
+			c := SSHConfig{Passphrase: s.cfg.Passphrase}
 			client, err := handshake(ctx, dial, jump, c)
 			if err != nil {
 				return fail(fmt.Errorf("jump host %s: %w", jump.alias, err))
@@ -81,7 +77,7 @@ func (s *SSH) connect(ctx context.Context) (*link, error) {
 	}
 	client, err := handshake(ctx, dial, target, s.cfg)
 	if err != nil {
-		return fail(err)
+		return fail(fmt.Errorf("%w%s", err, files.skip))
 	}
 	l := &link{client: client, target: target, dead: make(chan struct{}), through: through}
 	go func() { _ = client.Wait(); close(l.dead) }()
@@ -119,26 +115,15 @@ func handshake(ctx context.Context, dial DialFunc, t *sshTarget, cfg SSHConfig) 
 		return ssh.NewClient(c, channels, requests), nil
 	}
 	_ = conn.Close()
-	var auth *ssh.ServerAuthError
 	switch {
 	case refused != nil:
 		return nil, fmt.Errorf("%s: %w", t.address(), refused)
 	case ctx.Err() != nil:
 		return nil, fmt.Errorf("connect to %s: no SSH server has answered within %s: %w", t.address(), t.timeout, ctx.Err())
-	case errors.As(err, &auth) || isAuth(err):
+	case strings.Contains(err.Error(), "ssh: unable to authenticate"):
 		return nil, fmt.Errorf("%s: %w", t.address(), login.failed(t))
 	}
 	return nil, fmt.Errorf("connect to %s: %w", t.address(), err)
-}
-
-// isAuth tells a refused login from other ends of a handshake: x/crypto has no type for it.
-func isAuth(err error) bool {
-	for e := err; e != nil; e = errors.Unwrap(e) {
-		if s := e.Error(); len(s) > 24 && s[:24] == "ssh: unable to authentic" {
-			return true
-		}
-	}
-	return false
 }
 
 // keepAlive ends a link whose host has not answered for three intervals, so that nobody waits for it for hours.
@@ -208,6 +193,9 @@ func (s *SSH) get(ctx context.Context) (*link, error) {
 
 func (s *SSH) make(ctx context.Context, a *attempt) {
 	l, err := s.connect(ctx)
+	if err == nil {
+		s.endOrphans(l)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.making = nil
@@ -226,54 +214,4 @@ func (s *SSH) make(ctx context.Context, a *attempt) {
 		s.slots = newSlots(s.cfg.Sessions)
 	}
 	close(a.done)
-}
-
-// slots limit the sessions of a connection.
-type slots struct {
-	free chan struct{}
-	mu   sync.Mutex
-	held int
-}
-
-const defaultSessions = 8
-
-func newSlots(n int) *slots {
-	if n < 1 {
-		n = defaultSessions
-	}
-	s := &slots{free: make(chan struct{}, n)}
-	for range n {
-		s.free <- struct{}{}
-	}
-	return s
-}
-
-func (s *slots) take(ctx context.Context) error {
-	select {
-	case <-s.free:
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.held++
-	return nil
-}
-
-func (s *slots) give() {
-	s.mu.Lock()
-	s.held--
-	s.mu.Unlock()
-	s.free <- struct{}{}
-}
-
-// lose gives up a slot that the host refused, for good. false: it was the only one, so that waiting for another to end is no use.
-func (s *slots) lose() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.held == 1 {
-		return false
-	}
-	s.held--
-	return true
 }
