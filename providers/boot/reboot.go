@@ -97,15 +97,18 @@ func bootID(ctx context.Context, conn providers.Conn) (string, error) {
 
 // units waits until systemd has started what it starts.
 func units(ctx context.Context, h providers.Host, log func(string)) error {
+	facts, err := h.Facts(ctx)
+	if err != nil {
+		return fmt.Errorf("reboot %s: %w", h.Name(), err)
+	}
+	if !facts.Systemd {
+		return nil
+	}
 	state := ""
 	done, err := await(ctx, unitsLimit, func(ctx context.Context) (bool, error) {
 		res, err := h.Conn().Run(ctx, providers.Cmd{Args: []string{"systemctl", "is-system-running"}})
 		var exit *providers.ExitError
-		switch {
-		case errors.As(err, &exit) && exit.Exit == 127: // no systemd
-			state = "running"
-			return true, nil
-		case err != nil && !errors.As(err, &exit): // it may cut us off once more
+		if err != nil && !errors.As(err, &exit) { // it may cut us off once more
 			return false, nil
 		}
 		state = strings.TrimSpace(string(res.Stdout))

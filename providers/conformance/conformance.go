@@ -27,6 +27,8 @@ type Case struct {
 	Drift map[string]func(t *testing.T, h providers.Host)
 	// Foreign makes an object of the same name that is not ours and returns how to remove it. nil: the type has no marks.
 	Foreign func(t *testing.T, h providers.Host) (remove func())
+	// Reboot is what the engine does after changes of a type that take effect with a reboot. nil: nothing.
+	Reboot func(t *testing.T, h providers.Host)
 	// Snapshot is the fingerprint of the world that a destroy must bring back. nil: nothing is compared.
 	Snapshot func(t *testing.T, h providers.Host) []string
 }

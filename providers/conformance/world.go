@@ -188,6 +188,13 @@ func (r *run) apply(config map[string]cty.Value) {
 		w.t.Errorf("Apply did not return what was planned: %s", at)
 	}
 	w.state = got
+	r.reboot()
+}
+
+func (r *run) reboot() {
+	if r.world.c.Reboot != nil {
+		r.world.c.Reboot(r.world.t, r.host)
+	}
 }
 
 // forget is a kill: the engine has recorded the intent and not the result. Unknown values of the plan are null in it.
@@ -223,6 +230,7 @@ func (r *run) destroy() {
 		w.t.Fatalf("destroy returned %#v; want null", got)
 	}
 	w.state = got
+	r.reboot()
 }
 
 // destroyAgain deletes what is gone already, and what the state thinks to be there still.

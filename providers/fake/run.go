@@ -45,6 +45,7 @@ func programs() map[string]program {
 	}
 	maps.Copy(all, settingsPrograms())
 	maps.Copy(all, nicPrograms())
+	maps.Copy(all, bootPrograms())
 	return all
 }
 

@@ -66,7 +66,6 @@ func seedFiles() map[string]string {
 		"proc/net/route":                          "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT\neth0\t00000000\t010200C0\t0003\t0\t0\t0\t00000000\t0\t0\t0\n",
 		"etc/hostname":                            "fake\n",
 		"etc/os-release":                          "PRETTY_NAME=\"Debian GNU/Linux 12 (bookworm)\"\nNAME=\"Debian GNU/Linux\"\nVERSION_ID=\"12\"\nID=debian\n",
-		"etc/default/grub":                        "GRUB_CMDLINE_LINUX=\"\"\n",
 		"sys/devices/system/cpu/online":           fmt.Sprintf("0-%d\n", last),
 		"sys/devices/system/cpu/present":          fmt.Sprintf("0-%d\n", last),
 		"sys/devices/system/cpu/possible":         fmt.Sprintf("0-%d\n", last),
@@ -128,6 +127,7 @@ func seedFiles() map[string]string {
 		f[dir+"carrier"] = "1\n"
 	}
 	maps.Copy(f, settingsSeed())
+	maps.Copy(f, bootSeed())
 	return f
 }
 

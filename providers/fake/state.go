@@ -18,6 +18,7 @@ type state struct {
 	Settings    settingsState          `json:"settings"`
 	NICs        map[string]*controller `json:"nics"`
 	Links       map[string]*link       `json:"links"`
+	Boots       int                    `json:"boots"`
 }
 
 func newState() *state {

@@ -1,0 +1,149 @@
+package boot
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"plumb/providers"
+	"plumb/providers/conformance"
+	"plumb/providers/fake"
+	"plumb/providers/internal/hostkit"
+)
+
+// facts of the fake host: eight cores.
+func facts(context.Context, providers.Conn) (*providers.Facts, error) {
+	f := &providers.Facts{Root: true}
+	for id := range 8 {
+		f.CPUs = append(f.CPUs, providers.CPU{ID: id, Node: id / 4, Online: true})
+	}
+	return f, nil
+}
+
+func suite(t *testing.T, c conformance.Case, drift string) {
+	worlds := map[string]*fake.Conn{}
+	c.Open = func(t *testing.T) providers.Host {
+		conn := worlds[t.Name()]
+		if conn == nil {
+			var err error
+			if conn, err = fake.Open(t.TempDir()); err != nil {
+				t.Fatal(err)
+			}
+			worlds[t.Name()] = conn
+		}
+		return hostkit.New("dut", conn, facts)
+	}
+	c.Reboot = func(t *testing.T, h providers.Host) {
+		if err := Reboot(t.Context(), h, func(line string) { t.Log(line) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.Snapshot = func(t *testing.T, h providers.Host) []string {
+		files, err := h.Conn().ReadFiles(t.Context(), "/proc/cmdline", "/etc/default/grub", "/etc/default/grub.d/*", grubConfig, "/sys/devices/system/cpu/isolated")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out []string
+		for _, name := range slices.Sorted(maps.Keys(files)) {
+			out = append(out, name+": "+string(files[name]))
+		}
+		return out
+	}
+	run := func(args ...string) func(*testing.T, providers.Host) {
+		return func(t *testing.T, h providers.Host) {
+			if _, err := h.Conn().Run(t.Context(), providers.Cmd{Args: args}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	name := dropInName(providers.Mark{Testbed: "conformance", Address: c.Type.Schema().Type + ".test"})
+	c.Drift = map[string]func(*testing.T, providers.Host){
+		"taken out": func(t *testing.T, h providers.Host) {
+			run("rm", "-f", "--", name)(t, h)
+			run("update-grub")(t, h)
+			c.Reboot(t, h)
+		},
+		"the file was changed": func(t *testing.T, h providers.Host) {
+			if err := h.Conn().WriteFile(t.Context(), name, []byte(dropIn(providers.Mark{}, []string{drift})), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			run("update-grub")(t, h)
+			c.Reboot(t, h)
+		},
+	}
+	conformance.Run(t, c)
+}
+
+func args(list ...string) map[string]cty.Value {
+	var v []cty.Value
+	for _, a := range list {
+		v = append(v, cty.StringVal(a))
+	}
+	return map[string]cty.Value{"args": cty.ListVal(v)}
+}
+
+func TestKernelArgsOnFakeHost(t *testing.T) {
+	suite(t, conformance.Case{Type: kernelArgs(), Config: args("iommu=pt", "intel_iommu=on"), Update: args("iommu=pt", "nmi_watchdog=0")}, "other=1")
+}
+
+func TestIsolationOnFakeHost(t *testing.T) {
+	cores := func(s string) map[string]cty.Value { return map[string]cty.Value{"cores": cty.StringVal(s)} }
+	suite(t, conformance.Case{Type: cpuIsolation(), Config: cores("1-3,5"), Update: cores("2-3")}, "isolcpus=7")
+}
+
+// A host that has an argument by itself keeps it.
+func TestArgumentThatWasThere(t *testing.T) {
+	conn, err := fake.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := hostkit.New("dut", conn, facts)
+	mark := providers.Mark{Testbed: "t", Address: "host_kernel_args.a"}
+	typ := kernelArgs()
+	planned := conformance.Desired(&typ.schema.Block, args("quiet")).AsValueMap()
+	planned["active"] = cty.True
+	req := providers.ApplyRequest{Host: h, Mark: mark, Prior: cty.NullVal(typ.schema.Block.ImpliedType()), Planned: cty.ObjectVal(planned), Log: func(string) {}}
+	plan, err := typ.Plan(t.Context(), providers.PlanRequest{Host: h, Mark: mark, Prior: req.Prior, Desired: conformance.Desired(&typ.schema.Block, args("quiet")), Proposed: req.Planned})
+	if err != nil || plan.Cost != 0 {
+		t.Errorf("an argument that the kernel has costs %s, %v", plan.Cost, err)
+	}
+	undo, err := typ.Prepare(t.Context(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Undo = undo
+	if _, err := typ.Apply(t.Context(), req); err != nil {
+		t.Fatal(err)
+	}
+	r, err := typ.Removal(t.Context(), providers.RemovalRequest{Host: h, Mark: mark, Prior: req.Planned, Undo: undo})
+	if err != nil || r.Cost != 0 {
+		t.Errorf("taking it out costs %s, %v", r.Cost, err)
+	}
+}
+
+func TestRebootAllowed(t *testing.T) {
+	block := func(reboot string, ssh bool) cty.Value {
+		v := cty.NullVal(cty.EmptyObject)
+		if ssh {
+			v = cty.EmptyObjectVal
+		}
+		return cty.ObjectVal(map[string]cty.Value{"reboot": cty.StringVal(reboot), "ssh": v})
+	}
+	for name, tc := range map[string]struct {
+		config cty.Value
+		ok     bool
+		why    string
+	}{
+		"allowed":      {block("allowed", true), true, ""},
+		"never":        {block("never", true), false, "it may not be rebooted. Set reboot = \"allowed\" in its host block, or make the change when it may be rebooted"},
+		"this machine": {block("allowed", false), false, "Plumb runs on it, or on the machine that it is a part of, and would not come back to go on"},
+		"no block":     {cty.NullVal(cty.EmptyObject), false, "Plumb runs on it, or on the machine that it is a part of, and would not come back to go on"},
+	} {
+		if ok, why := RebootAllowed(tc.config); ok != tc.ok || why != tc.why {
+			t.Errorf("%s: %t, %q", name, ok, why)
+		}
+	}
+}
