@@ -65,6 +65,11 @@ func rpm(h *host, r *run) int {
 			r.printf("%s\tx86_64\t%s\tinstall\tinstalled\n", n, "0:"+strings.TrimPrefix(h.state.Settings.Packages[n].Version, "1:"))
 		}
 	case "-e":
+		for _, n := range names {
+			if h.state.Settings.Packages[n] == nil {
+				return r.fail(1, "error: package %s is not installed", n)
+			}
+		}
 		for n := range h.state.Settings.Packages {
 			for _, need := range offers()[n].needs {
 				if slices.Contains(names, need) && !slices.Contains(names, n) {

@@ -284,9 +284,11 @@ func (Command) Apply(ctx context.Context, req providers.ApplyRequest) (providers
 	return providers.ApplyResult{New: with(req.Planned, map[string]cty.Value{"done": cty.True, "ran": cty.True})}, nil
 }
 
-// spell is a command for people, in short.
+// spell is a command for people. Its arguments may be secret.
 func (c command) spell(name string) string {
 	args, _ := texts(c.obj, name)
-	s := fmt.Sprintf("%q", args)
-	return s[:min(len(s), 120)]
+	if attr.Truth(c.obj, "shell", false) || len(args) == 0 {
+		return "the script of " + name
+	}
+	return args[0]
 }

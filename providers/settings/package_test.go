@@ -121,16 +121,38 @@ func TestPackageRefusals(t *testing.T) {
 	wantProblem(t, planOf(t, Package{}, h, attrs{"names": strs("hello=2.9-2")}), "2.10-3", "allow_downgrade")
 	_, err := create(t, Package{}, h, attrs{"names": strs("no-such-thing")})
 	wantError(t, err, "no-such-thing", "Unable to locate")
+}
 
-	// What somebody installed since and needs ours is not removed with it.
-	req, err := create(t, Package{}, h, attrs{"names": strs("tuned")})
-	if err != nil {
-		t.Fatal(err)
+// What somebody installed since and needs ours is not removed with it: ours stays, and goes with that.
+func TestPackageThatOthersNeed(t *testing.T) {
+	for family, s := range map[string]fake.Settings{"apt": {}, "dnf": {RPM: true}} {
+		w := newWorld(t)
+		if err := w.conn(t).Set(s); err != nil {
+			t.Fatal(err)
+		}
+		h := w.open(t)
+		req, err := create(t, Package{}, h, attrs{"names": strs("tuned")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.RPM {
+			do(t, h, "dnf", "-y", "install", "tuned-utils")
+		} else {
+			do(t, h, "apt-get", "-y", "install", "tuned-utils")
+		}
+		req.Prior, req.Planned = req.Planned, cty.NullVal(req.Planned.Type())
+		if _, err := (Package{}).Apply(t.Context(), req); err != nil {
+			t.Fatal(err)
+		}
+		_, p, err := packagesOf(t.Context(), h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !p.right("tuned") || !p.right("tuned-utils") {
+			t.Errorf("%s: %+v", family, p.have)
+		}
+		h.Close()
 	}
-	do(t, h, "apt-get", "-y", "install", "tuned-utils")
-	req.Prior, req.Planned = req.Planned, cty.NullVal(req.Planned.Type())
-	_, err = Package{}.Apply(t.Context(), req)
-	wantError(t, err, "tuned-utils", "Remove those first")
 }
 
 // Two instances: what one brings along and the other names stays until both are gone.

@@ -267,63 +267,92 @@ func removals(out string) []string {
 	return names
 }
 
-// removeAPT removes packages, and then what nothing needs any more and was not there before.
+// removeAPT gives packages up: they are there for others only from now on, and what nothing needs any more and was not there before is removed. What is
+// recommended is not needed. A package that others need by now stays, and goes with them.
 func (i installer) removeAPT(ctx context.Context, ours []string, before packed) error {
 	defer i.cache.drop()
-	for {
-		if err := i.purge(ctx, ours); err != nil {
-			return err
-		}
-		out, err := i.apt(ctx, false, "-s", "autoremove")
+	if err := i.marks(ctx, "auto", ours); err != nil {
+		return err
+	}
+	for range maxSteps {
+		out, err := i.apt(ctx, false, "-o", "APT::AutoRemove::RecommendsImportant=false", "-o", "APT::AutoRemove::SuggestsImportant=false", "-s", "autoremove")
 		if err != nil {
 			return err
 		}
-		if ours = slices.DeleteFunc(removals(out), func(n string) bool { return before[bare(n)] }); len(ours) == 0 {
-			return nil
+		unneeded := slices.DeleteFunc(removals(out), func(n string) bool { return before[bare(n)] })
+		if len(unneeded) == 0 { // apt never removes some by itself, kernels and their modules
+			if unneeded, err = i.alone(ctx, ours); err != nil || len(unneeded) == 0 {
+				return err
+			}
+		}
+		if _, err := i.apt(ctx, true, append([]string{"purge", "--"}, unneeded...)...); err != nil {
+			return fmt.Errorf("remove %s: %w", strings.Join(unneeded, ", "), err)
 		}
 	}
+	return errSteps
 }
 
-// purge removes packages that nothing but they themselves needs.
-func (i installer) purge(ctx context.Context, ours []string) error {
-	if len(ours) == 0 {
-		return nil
-	}
-	out, err := i.apt(ctx, false, append([]string{"-s", "purge", "--"}, ours...)...)
+// maxSteps is far more than chains of dependencies are long.
+const maxSteps = 100
+
+var errSteps = fmt.Errorf("removing packages does not come to an end after %d steps", maxSteps)
+
+// alone is a package of ours that is still there and whose removal would remove nothing else; none when there is none. What others need is logged.
+func (i installer) alone(ctx context.Context, ours []string) ([]string, error) {
+	p, err := i.look(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	var others []string
-	for _, r := range removals(out) {
-		if !slices.Contains(ours, r) && !slices.Contains(ours, bare(r)) {
-			others = append(others, r)
+	for _, name := range ours {
+		if _, there := p.have[name]; !there {
+			continue
 		}
+		out, err := i.apt(ctx, false, "-s", "purge", "--", name)
+		if err != nil {
+			return nil, err
+		}
+		others := slices.DeleteFunc(removals(out), func(n string) bool { return bare(n) == bare(name) })
+		if len(others) == 0 {
+			return []string{name}, nil
+		}
+		i.log(fmt.Sprintf("%s stays on %s: %s need it", name, i.host.Name(), strings.Join(others, ", ")))
 	}
-	if len(others) > 0 {
-		return fmt.Errorf("remove %s, which were installed by this testbed: %s, installed since, need them. Remove those first", strings.Join(ours, ", "), strings.Join(others, ", "))
-	}
-	if _, err := i.apt(ctx, true, append([]string{"purge", "--"}, ours...)...); err != nil {
-		return fmt.Errorf("remove %s: %w", strings.Join(ours, ", "), err)
-	}
-	return nil
+	return nil, nil
 }
 
-// removeDNF removes by rpm, which never removes what others need.
+// removeDNF removes by rpm, which never removes what others need: that stays.
 func (i installer) removeDNF(ctx context.Context, ours []string, before packed) error {
 	defer i.cache.drop()
-	for {
-		if len(ours) > 0 {
-			if _, err := i.host.Conn().Run(ctx, providers.Cmd{Args: append([]string{"rpm", "-e", "--"}, ours...), Timeout: i.limit}); err != nil {
-				return fmt.Errorf("remove %s, which were installed by this testbed: %w", strings.Join(ours, ", "), err)
+	for steps, again := 0, true; again; steps++ {
+		if steps == maxSteps {
+			return errSteps
+		}
+		again = false
+		for _, name := range ours {
+			_, err := i.host.Conn().Run(ctx, providers.Cmd{Args: []string{"rpm", "-e", "--", name}, Timeout: i.limit})
+			if _, exited := exited(err); err != nil && !exited {
+				return fmt.Errorf("remove %s: %w", name, err)
 			}
+			again = again || err == nil
 		}
 		out, err := run(ctx, i.host, "dnf", "-q", "repoquery", "--installed", "--unneeded", "--qf", `%{name}\n`)
 		if err != nil {
 			return fmt.Errorf("find out which packages nothing needs any more: %w", err)
 		}
-		ours = slices.DeleteFunc(slices.Compact(slices.Sorted(slices.Values(strings.Fields(out)))), func(n string) bool { return before[n] })
-		if len(ours) == 0 {
-			return nil
+		for _, name := range strings.Fields(out) {
+			if !before[name] && !slices.Contains(ours, name) {
+				ours, again = append(ours, name), true
+			}
 		}
 	}
+	p, err := i.look(ctx)
+	if err != nil {
+		return err
+	}
+	for _, name := range ours {
+		if _, there := p.have[name]; there {
+			i.log(fmt.Sprintf("%s stays on %s: others need it", name, i.host.Name()))
+		}
+	}
+	return nil
 }
