@@ -11,6 +11,8 @@ import (
 	"plumb/providers"
 	"plumb/providers/conformance"
 	"plumb/providers/fake"
+	"plumb/providers/internal/bootargs"
+	"plumb/providers/internal/dropin"
 	"plumb/providers/internal/hostkit"
 )
 
@@ -42,7 +44,7 @@ func suite(t *testing.T, c conformance.Case, drift string) {
 		}
 	}
 	c.Snapshot = func(t *testing.T, h providers.Host) []string {
-		files, err := h.Conn().ReadFiles(t.Context(), "/proc/cmdline", "/etc/default/grub", "/etc/default/grub.d/*", grubConfig, "/sys/devices/system/cpu/isolated")
+		files, err := h.Conn().ReadFiles(t.Context(), "/proc/cmdline", "/etc/default/grub", "/etc/default/grub.d/*", "/boot/grub/grub.cfg", "/sys/devices/system/cpu/isolated")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -59,7 +61,8 @@ func suite(t *testing.T, c conformance.Case, drift string) {
 			}
 		}
 	}
-	name := dropInName(providers.Mark{Testbed: "conformance", Address: c.Type.Schema().Type + ".test"})
+	mark := providers.Mark{Testbed: "conformance", Address: c.Type.Schema().Type + ".test"}
+	name := bootargs.DropIn(mark)
 	c.Drift = map[string]func(*testing.T, providers.Host){
 		"taken out": func(t *testing.T, h providers.Host) {
 			run("rm", "-f", "--", name)(t, h)
@@ -67,7 +70,7 @@ func suite(t *testing.T, c conformance.Case, drift string) {
 			c.Reboot(t, h)
 		},
 		"the file was changed": func(t *testing.T, h providers.Host) {
-			if err := h.Conn().WriteFile(t.Context(), name, []byte(dropIn(providers.Mark{}, []string{drift})), 0o644); err != nil {
+			if err := h.Conn().WriteFile(t.Context(), name, dropin.Content(mark, `GRUB_CMDLINE_LINUX_DEFAULT="$GRUB_CMDLINE_LINUX_DEFAULT `+drift+"\"\n"), 0o644); err != nil {
 				t.Fatal(err)
 			}
 			run("update-grub")(t, h)

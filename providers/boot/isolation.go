@@ -35,6 +35,7 @@ func cpuIsolation() settingType {
 				"active":      activeAttribute(),
 			}},
 		},
+		at:   func(int) cty.Path { return cty.GetAttrPath("cores") },
 		args: isolationArgs,
 		found: func(prior cty.Value, args []string) cty.Value {
 			// Somebody has changed them by hand: there are no words for what is there, so that all of it is set again.

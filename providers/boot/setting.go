@@ -11,6 +11,7 @@ import (
 
 	"plumb/lang/schema"
 	"plumb/providers"
+	"plumb/providers/internal/bootargs"
 	"plumb/providers/internal/hostkit"
 )
 
@@ -26,6 +27,8 @@ type settingType struct {
 	// problems are what cannot work beside what holds for all.
 	problems func(v cty.Value, facts *providers.Facts, host string) []providers.Problem
 	claims   func(v cty.Value) providers.Claims
+	// at is where in the configuration the i-th of the arguments comes from.
+	at func(i int) cty.Path
 }
 
 var (
@@ -45,15 +48,7 @@ func (t settingType) Schema() *schema.Resource { return t.schema }
 // Read tells what the boot loader keeps, and whether the running kernel has it.
 func (t settingType) Read(ctx context.Context, req providers.ReadRequest) (providers.ReadResult, error) {
 	gone := providers.ReadResult{Current: cty.NullVal(t.schema.Block.ImpliedType())}
-	l, err := loaderOf(ctx, req.Host)
-	if err != nil {
-		return gone, err
-	}
-	b, err := l.look(ctx)
-	if err != nil {
-		return gone, err
-	}
-	facts, err := req.Host.Facts(ctx)
+	b, facts, err := seen(ctx, req.Host)
 	if err != nil {
 		return gone, err
 	}
@@ -61,7 +56,7 @@ func (t settingType) Read(ctx context.Context, req providers.ReadRequest) (provi
 	if err != nil {
 		return gone, err
 	}
-	kept, there := b.kept(req.Mark, want)
+	kept, there := b.Kept(req.Mark, want)
 	if !there {
 		return gone, nil
 	}
@@ -70,8 +65,22 @@ func (t settingType) Read(ctx context.Context, req providers.ReadRequest) (provi
 		current = t.found(req.Prior, kept)
 	}
 	out := current.AsValueMap()
-	out["active"] = cty.BoolVal(len(missing(b.cmdline, kept)) == 0)
+	out["active"] = cty.BoolVal(b.Active(kept))
 	return providers.ReadResult{Current: cty.ObjectVal(out)}, nil
+}
+
+// seen is what is known of the boot loader and the host.
+func seen(ctx context.Context, h providers.Host) (*bootargs.Boot, *providers.Facts, error) {
+	l, err := bootargs.Of(ctx, h)
+	if err != nil {
+		return nil, nil, err
+	}
+	b, err := l.Look(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	facts, err := h.Facts(ctx)
+	return b, facts, err
 }
 
 // Plan wants the arguments active; it costs a reboot unless the running kernel has just what is wanted.
@@ -82,44 +91,35 @@ func (t settingType) Plan(ctx context.Context, req providers.PlanRequest) (provi
 	if req.Host == nil || !req.Desired.IsWhollyKnown() {
 		return res, nil
 	}
-	facts, err := req.Host.Facts(ctx)
+	b, facts, err := seen(ctx, req.Host)
 	if err != nil {
 		return res, err
 	}
-	l, err := loaderOf(ctx, req.Host)
-	if err != nil {
-		return res, err
-	}
-	b, err := l.look(ctx)
-	if err != nil {
-		return res, err
-	}
+	host := req.Host.Name()
 	if !facts.Root {
-		res.Problems = append(res.Problems, hostkit.NotRoot(req.Host.Name()))
+		res.Problems = append(res.Problems, hostkit.NotRoot(host))
 	}
-	if b.kind == noLoader {
-		res.Problems = append(res.Problems, providers.Problem{Host: req.Host.Name(), Summary: "Unknown boot loader", Detail: fmt.Sprintf("On %s %s. Set the arguments by hand, and leave the resource out.", req.Host.Name(), noLoaderText)})
+	if b.Kind == bootargs.None {
+		res.Problems = append(res.Problems, providers.Problem{Host: host, Summary: "Unknown boot loader", Detail: fmt.Sprintf("On %s %s. Set the arguments by hand, and leave the resource out.", host, bootargs.Unknown)})
 	}
 	if t.problems != nil {
-		res.Problems = append(res.Problems, t.problems(req.Desired, facts, req.Host.Name())...)
+		res.Problems = append(res.Problems, t.problems(req.Desired, facts, host)...)
 	}
 	want, err := t.args(req.Desired, facts)
 	if err != nil {
 		return res, err
 	}
-	var gone []string
+	var had []string
 	if !req.Prior.IsNull() {
-		had, err := t.args(req.Prior, facts)
-		if err != nil {
+		if had, err = t.args(req.Prior, facts); err != nil {
 			return res, err
 		}
-		for _, a := range had {
-			if !slices.Contains(want, a) && count(b.cmdline, a) > 0 {
-				gone = append(gone, a)
-			}
-		}
 	}
-	if len(missing(b.cmdline, want)) > 0 || len(gone) > 0 {
+	for _, w := range b.Conflicts(req.Mark, had, want) {
+		res.Problems = append(res.Problems, providers.Problem{Path: t.at(0), Summary: "Set elsewhere already",
+			Detail: fmt.Sprintf("The command line of %s has %s by itself (%s), and the kernel takes the first %s only. Take it out there.", host, w, b.Source, bootargs.Key(w))})
+	}
+	if !b.Active(want) || len(b.Gone(had, want)) > 0 {
 		res.Cost = schema.HostReboot
 	}
 	return res, nil
@@ -128,15 +128,7 @@ func (t settingType) Plan(ctx context.Context, req providers.PlanRequest) (provi
 // Removal costs a reboot when the running kernel has arguments that came from the instance alone.
 func (t settingType) Removal(ctx context.Context, req providers.RemovalRequest) (providers.RemovalResult, error) {
 	var res providers.RemovalResult
-	l, err := loaderOf(ctx, req.Host)
-	if err != nil {
-		return res, err
-	}
-	b, err := l.look(ctx)
-	if err != nil {
-		return res, err
-	}
-	facts, err := req.Host.Facts(ctx)
+	b, facts, err := seen(ctx, req.Host)
 	if err != nil {
 		return res, err
 	}
@@ -148,17 +140,15 @@ func (t settingType) Removal(ctx context.Context, req providers.RemovalRequest) 
 	if err != nil {
 		return res, err
 	}
-	for _, a := range args {
-		if count(b.cmdline, a) > 0 && !slices.Contains(u.Had, a) {
-			res.Cost = schema.HostReboot
-		}
+	if len(b.Gone(args, u.Found.Foreign(args))) > 0 {
+		res.Cost = schema.HostReboot
 	}
 	return res, nil
 }
 
 // undo is what was found.
 type undo struct {
-	Had []string `json:"had,omitempty"` // arguments of ours that the host had without us
+	Found bootargs.Found `json:"found"` // words by what they set
 }
 
 func decodeUndo(raw json.RawMessage) (undo, error) {
@@ -172,21 +162,18 @@ func decodeUndo(raw json.RawMessage) (undo, error) {
 	return u, nil
 }
 
-// Prepare records which of the arguments are there without us.
+// Prepare records what is there of what will be set.
 func (t settingType) Prepare(ctx context.Context, req providers.ApplyRequest) (json.RawMessage, error) {
-	if len(req.Undo) > 0 {
-		return req.Undo, nil
-	}
-	l, err := loaderOf(ctx, req.Host)
+	u, err := decodeUndo(req.Undo)
 	if err != nil {
 		return nil, err
 	}
-	l.drop()
-	b, err := l.look(ctx)
+	l, err := bootargs.Of(ctx, req.Host)
 	if err != nil {
 		return nil, err
 	}
-	facts, err := req.Host.Facts(ctx)
+	l.Drop()
+	b, facts, err := seen(ctx, req.Host)
 	if err != nil {
 		return nil, err
 	}
@@ -194,22 +181,13 @@ func (t settingType) Prepare(ctx context.Context, req providers.ApplyRequest) (j
 	if err != nil {
 		return nil, err
 	}
-	u := undo{}
-	kept := b.cmdline
-	if b.kind == grubbyTool {
-		kept = b.next
-	}
-	for _, a := range args {
-		if count(kept, a) > 0 {
-			u.Had = append(u.Had, a)
-		}
-	}
+	u.Found = u.Found.Find(b.Others(req.Mark), args)
 	return json.Marshal(u)
 }
 
 // Apply keeps the arguments for the next boot, or takes them out. It answers as if the reboot had been, which the engine sees to.
 func (t settingType) Apply(ctx context.Context, req providers.ApplyRequest) (providers.ApplyResult, error) {
-	l, err := loaderOf(ctx, req.Host)
+	l, err := bootargs.Of(ctx, req.Host)
 	if err != nil {
 		return providers.ApplyResult{}, err
 	}
@@ -220,40 +198,24 @@ func (t settingType) Apply(ctx context.Context, req providers.ApplyRequest) (pro
 	if err != nil {
 		return providers.ApplyResult{}, err
 	}
-	l.drop()
-	b, err := l.look(ctx)
-	if err != nil {
-		return providers.ApplyResult{}, err
-	}
 	u, err := decodeUndo(req.Undo)
 	if err != nil {
 		return providers.ApplyResult{}, err
 	}
-	var had, want []string
+	c := bootargs.Change{Mark: req.Mark, Found: u.Found}
 	if !req.Prior.IsNull() {
-		if had, err = t.args(req.Prior, facts); err != nil {
+		if c.Had, err = t.args(req.Prior, facts); err != nil {
 			return providers.ApplyResult{}, err
 		}
 	}
 	if !req.Planned.IsNull() {
-		if want, err = t.args(req.Planned, facts); err != nil {
+		if c.Want, err = t.args(req.Planned, facts); err != nil {
 			return providers.ApplyResult{}, err
 		}
+		req.Log("keeping for the next boot: " + strings.Join(c.Want, " "))
 	}
-	kept, there := b.kept(req.Mark, append(slices.Clone(had), want...))
-	if req.Planned.IsNull() && !there {
-		return providers.ApplyResult{New: req.Planned}, nil
-	}
-	if b.kind == grubbyTool { // what the host had by itself stays
-		had = slices.DeleteFunc(slices.Clone(had), func(a string) bool { return slices.Contains(u.Had, a) })
-	}
-	// What the tools have begun is finished, whatever becomes of the context: half a grub.cfg boots nothing.
-	ctx = context.WithoutCancel(ctx)
-	if !slices.Equal(kept, want) || req.Planned.IsNull() || len(missing(b.cmdline, want)) > 0 {
-		req.Log("writing the boot loader's configuration: " + strings.Join(want, " "))
-		if err := l.set(ctx, req.Mark, had, want); err != nil {
-			return providers.ApplyResult{}, fmt.Errorf("kernel arguments: %w", err)
-		}
+	if err := l.Set(ctx, c); err != nil {
+		return providers.ApplyResult{}, fmt.Errorf("kernel arguments: %w", err)
 	}
 	return providers.ApplyResult{New: req.Planned}, nil
 }
@@ -272,12 +234,6 @@ func (t settingType) Claims(ctx context.Context, h providers.Host, planned cty.V
 	if err != nil {
 		return c, nil // unknown parts
 	}
-	seen := map[string]bool{}
-	for _, a := range args {
-		if k := key(a); !many(k) && !seen[k] {
-			seen[k] = true
-			c.Unique = append(c.Unique, providers.Unique{Scope: "kernel argument", Value: k})
-		}
-	}
+	c.Unique = bootargs.Uniques(args, t.at)
 	return c, nil
 }

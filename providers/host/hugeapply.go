@@ -14,6 +14,15 @@ import (
 // converge brings counts and mount to what is planned. When a node does not get all its pages, every count goes back to what it was.
 func (h Hugepages) converge(ctx context.Context, req providers.ApplyRequest, m *memory, w want, u undo) error {
 	conn := req.Host.Conn()
+	if w.boot || u.Boot != nil {
+		active, err := w.keep(ctx, req, u)
+		if err != nil {
+			return err
+		}
+		if w.boot && !active && !w.granted(m) {
+			return nil // they come with the reboot
+		}
+	}
 	// Nodes that the configuration names no longer get back what was found there.
 	target := maps.Clone(w.pages)
 	for node, n := range u.Pages {
@@ -92,8 +101,8 @@ func shortGrant(got pool, n uint64) error {
 			got.node, got.total, formatSize(got.size), n, got.total-got.free)
 	}
 	return fmt.Errorf("NUMA node %d was granted %d of %d hugepages of %s (%d MB of %d MB): its memory is used up or fragmented. The counts are back to what they were. "+
-		"Ask for less, free memory, or reserve the pages on the kernel command line (hugepagesz=%s hugepages=%d)",
-		got.node, got.total, n, formatSize(got.size), got.total*got.size>>20, n*got.size>>20, formatSize(got.size), n)
+		"Ask for less, free memory, or have the kernel reserve the pages when it boots: when = \"boot\"",
+		got.node, got.total, n, formatSize(got.size), got.total*got.size>>20, n*got.size>>20)
 }
 
 func writeCount(ctx context.Context, conn providers.Conn, p pool, n uint64) error {
@@ -143,6 +152,11 @@ func unmount(ctx context.Context, conn providers.Conn, path string, u undo) erro
 // restore puts back what was found: first the mounts, which hold pages, then the counts.
 func (Hugepages) restore(ctx context.Context, req providers.ApplyRequest, m *memory, u undo) error {
 	conn := req.Host.Conn()
+	if u.Boot != nil {
+		if _, err := (want{}).keep(ctx, req, u); err != nil {
+			return err
+		}
+	}
 	for _, path := range u.Ours {
 		if slices.Contains(m.mounted(u.Size), path) && !slices.Contains(u.Mounts, path) {
 			if err := unmount(ctx, conn, path, u); err != nil {

@@ -14,6 +14,8 @@ import (
 
 	"plumb/lang/schema"
 	"plumb/providers"
+	"plumb/providers/internal/attr"
+	"plumb/providers/internal/bootargs"
 )
 
 const defaultMount = "/dev/hugepages"
@@ -44,6 +46,8 @@ func (Hugepages) Schema() *schema.Resource {
 				Description: "Page size: 2M or 1G on x86, or another that the kernel offers in /sys/kernel/mm/hugepages."},
 			"pages": {Type: cty.Map(cty.Number), Required: true, Validate: validPages,
 				Description: "Pages by NUMA node: { \"0\" = 1024 }. Nodes that are not named are left alone."},
+			"when": {Type: cty.String, Optional: true, Default: cty.StringVal("now"), OneOf: []string{"now", "boot"},
+				Description: "now: the pages are taken from free memory at once. boot: the boot loader tells the kernel to reserve them (hugepagesz, hugepages), which takes a reboot unless they are there already; pages of 1G can mostly not be had later. Kernels before 5.15 reserve the same number on every node."},
 			"mount": {Type: cty.String, Optional: true, Default: cty.StringVal(defaultMount), Validate: validMount,
 				Description: "Where hugetlbfs is mounted when none of that page size is mounted anywhere. It is unmounted again by destroy only then. \"\": nothing is mounted."},
 		}},
@@ -95,6 +99,7 @@ type want struct {
 	size  uint64
 	pages map[int]uint64
 	mount string
+	boot  bool // reserved at boot
 }
 
 func decodeWant(v cty.Value) (want, error) {
@@ -120,12 +125,13 @@ func decodeWant(v cty.Value) (want, error) {
 	if m := v.GetAttr("mount"); m.IsKnown() && !m.IsNull() {
 		w.mount = m.AsString()
 	}
+	w.boot = attr.Text(v, "when") == "boot"
 	return w, nil
 }
 
 func (w want) nodes() []int { return slices.Sorted(maps.Keys(w.pages)) }
 
-// Read reports the counts of the nodes that are named, and "" for a mount that is missing. A setting is never gone.
+// Read reports the counts of the nodes that are named, "" for a mount that is missing, and "now" for what the boot loader does not keep. A setting is never gone.
 func (Hugepages) Read(ctx context.Context, req providers.ReadRequest) (providers.ReadResult, error) {
 	c, err := poolsOf(ctx, req.Host)
 	if err != nil {
@@ -139,7 +145,19 @@ func (Hugepages) Read(ctx context.Context, req providers.ReadRequest) (providers
 	if err != nil {
 		return providers.ReadResult{}, err
 	}
-	return providers.ReadResult{Current: current(m, w, req.Prior)}, nil
+	now := current(m, w, req.Prior)
+	if w.boot {
+		kept, err := w.kept(ctx, req.Host, req.Mark)
+		if err != nil {
+			return providers.ReadResult{}, err
+		}
+		if !kept {
+			out := now.AsValueMap()
+			out["when"] = cty.StringVal("now")
+			now = cty.ObjectVal(out)
+		}
+	}
+	return providers.ReadResult{Current: now}, nil
 }
 
 func current(m *memory, w want, prior cty.Value) cty.Value {
@@ -164,6 +182,7 @@ type undo struct {
 	Mounts []string          `json:"mounts,omitempty"` // of that size
 	Absent []string          `json:"absent,omitempty"` // folders of mount points that did not exist
 	Ours   []string          `json:"ours,omitempty"`   // where we mount: written before we do
+	Boot   bootargs.Found    `json:"boot,omitempty"`   // of the boot loader; nil: never asked for
 }
 
 func decodeUndo(raw json.RawMessage) (undo, error) {
@@ -216,6 +235,9 @@ func (Hugepages) Prepare(ctx context.Context, req providers.ApplyRequest) (json.
 		if !exists {
 			u.Absent = append(u.Absent, w.mount)
 		}
+	}
+	if u.Boot, err = w.found(ctx, req, u.Boot); err != nil {
+		return nil, err
 	}
 	return json.Marshal(u)
 }

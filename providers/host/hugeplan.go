@@ -9,6 +9,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"plumb/providers"
+	"plumb/providers/internal/bootargs"
 	"plumb/providers/internal/hostkit"
 )
 
@@ -27,7 +28,19 @@ func (Hugepages) Plan(ctx context.Context, req providers.PlanRequest) (providers
 		return res, err
 	}
 	res.Problems = problems(f, req.Host.Name(), w)
-	return res, nil
+	if !w.boot || len(res.Problems) > 0 || !req.Proposed.IsWhollyKnown() {
+		return res, nil
+	}
+	c, err := poolsOf(ctx, req.Host)
+	if err != nil {
+		return res, err
+	}
+	m, err := c.look(ctx, req.Host)
+	if err != nil {
+		return res, err
+	}
+	res.Cost, res.Problems, err = w.planBoot(ctx, req, f, m)
+	return res, err
 }
 
 func problems(f *providers.Facts, host string, w want) []providers.Problem {
@@ -86,6 +99,9 @@ func (Hugepages) Claims(_ context.Context, _ providers.Host, planned cty.Value) 
 		c.Grants = append(c.Grants, providers.HugepageClaim{Size: w.size, Node: id, Pages: w.pages[id], What: "host_hugepages", Path: cty.GetAttrPath("pages").IndexString(strconv.Itoa(id))})
 		// Two instances for one pool would undo each other.
 		c.Unique = append(c.Unique, providers.Unique{Scope: fmt.Sprintf("hugepages of %s on NUMA node", formatSize(w.size)), Value: strconv.Itoa(id), Path: cty.GetAttrPath("pages").IndexString(strconv.Itoa(id))})
+	}
+	if w.boot {
+		c.Unique = append(c.Unique, bootargs.UniqueSize("hugepagesz="+formatSize(w.size), cty.GetAttrPath("size")))
 	}
 	return c, nil
 }

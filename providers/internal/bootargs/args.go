@@ -10,6 +10,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"plumb/providers"
 )
 
 // Words takes a command line apart. Double quotes hold blanks together and stay part of the word, as the kernel's parser has it (lib/cmdline.c, next_arg).
@@ -147,4 +151,24 @@ func Valid(s string) error {
 		return fmt.Errorf("%q: with another %s the host may not boot any more. Set it by hand", s, k)
 	}
 	return nil
+}
+
+// Uniques are what an instance sets that nothing else on the host may: the kernel takes one value of most keys, and each size of hugepages once. path says which argument
+// of the configuration a word comes from.
+func Uniques(args []string, path func(i int) cty.Path) []providers.Unique {
+	var out []providers.Unique
+	for i, a := range args {
+		switch k := Key(a); {
+		case k == "hugepagesz":
+			out = append(out, UniqueSize(a, path(i)))
+		case !Many(k):
+			out = append(out, providers.Unique{Scope: "kernel argument", Value: k, Path: path(i)})
+		}
+	}
+	return out
+}
+
+// UniqueSize is the claim of a size of hugepages: hugepagesz=1G.
+func UniqueSize(arg string, path cty.Path) providers.Unique {
+	return providers.Unique{Scope: "kernel argument", Value: arg, Path: path}
 }
