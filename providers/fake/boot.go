@@ -138,6 +138,12 @@ func (h *host) boot() error {
 			}
 		}
 	}
+	if err := h.reserve(cmdline); err != nil {
+		return err
+	}
+	if err := h.startUp(); err != nil {
+		return err
+	}
 	return h.bindAtBoot()
 }
 
