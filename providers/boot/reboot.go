@@ -48,11 +48,11 @@ func Reboot(ctx context.Context, h providers.Host, log func(string)) error {
 		return fmt.Errorf("reboot %s: %w", h.Name(), err)
 	}
 	started := time.Now()
-	// The answer may be lost with the connection: whether it goes down is seen.
+	// The answer may be lost with the connection, or the command be ended by a signal of what it asked for: whether it goes down is seen.
 	if _, err := conn.Run(ctx, providers.Cmd{Args: []string{"systemctl", "reboot"}}); err != nil {
 		var exit *providers.ExitError
-		if errors.As(err, &exit) && exit.Exit != 0 && !strings.Contains(string(exit.Stderr), "Transport endpoint") {
-			if _, err := conn.Run(ctx, providers.Cmd{Args: []string{"reboot"}}); errors.As(err, &exit) {
+		if errors.As(err, &exit) && exit.Exit < 128 && !strings.Contains(string(exit.Stderr), "Transport endpoint") {
+			if _, err := conn.Run(ctx, providers.Cmd{Args: []string{"reboot"}}); errors.As(err, &exit) && exit.Exit < 128 {
 				return fmt.Errorf("reboot %s: %w", h.Name(), err)
 			}
 		}
