@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/zclconf/go-cty/cty"
@@ -26,34 +27,6 @@ func facts(context.Context, providers.Conn) (*providers.Facts, error) {
 }
 
 func suite(t *testing.T, c conformance.Case, drift string) {
-	worlds := map[string]*fake.Conn{}
-	c.Open = func(t *testing.T) providers.Host {
-		conn := worlds[t.Name()]
-		if conn == nil {
-			var err error
-			if conn, err = fake.Open(t.TempDir()); err != nil {
-				t.Fatal(err)
-			}
-			worlds[t.Name()] = conn
-		}
-		return hostkit.New("dut", conn, facts)
-	}
-	c.Reboot = func(t *testing.T, h providers.Host) {
-		if err := Reboot(t.Context(), h, func(line string) { t.Log(line) }); err != nil {
-			t.Fatal(err)
-		}
-	}
-	c.Snapshot = func(t *testing.T, h providers.Host) []string {
-		files, err := h.Conn().ReadFiles(t.Context(), "/proc/cmdline", "/etc/default/grub", "/etc/default/grub.d/*", "/boot/grub/grub.cfg", "/sys/devices/system/cpu/isolated")
-		if err != nil {
-			t.Fatal(err)
-		}
-		var out []string
-		for _, name := range slices.Sorted(maps.Keys(files)) {
-			out = append(out, name+": "+string(files[name]))
-		}
-		return out
-	}
 	run := func(args ...string) func(*testing.T, providers.Host) {
 		return func(t *testing.T, h providers.Host) {
 			if _, err := h.Conn().Run(t.Context(), providers.Cmd{Args: args}); err != nil {
@@ -64,18 +37,54 @@ func suite(t *testing.T, c conformance.Case, drift string) {
 	mark := providers.Mark{Testbed: "conformance", Address: c.Type.Schema().Type + ".test"}
 	name := bootargs.DropIn(mark)
 	c.Drift = map[string]func(*testing.T, providers.Host){
-		"taken out": func(t *testing.T, h providers.Host) {
-			run("rm", "-f", "--", name)(t, h)
-			run("update-grub")(t, h)
-			c.Reboot(t, h)
-		},
+		"the file is gone": run("rm", "-f", "--", name),
 		"the file was changed": func(t *testing.T, h providers.Host) {
 			if err := h.Conn().WriteFile(t.Context(), name, dropin.Content(mark, `GRUB_CMDLINE_LINUX_DEFAULT="$GRUB_CMDLINE_LINUX_DEFAULT `+drift+"\"\n"), 0o644); err != nil {
 				t.Fatal(err)
 			}
 			run("update-grub")(t, h)
-			c.Reboot(t, h)
+			reboot(t, h)
 		},
+	}
+	runOn(t, "", c)
+}
+
+func reboot(t *testing.T, h providers.Host) {
+	if err := Reboot(t.Context(), h, func(line string) { t.Log(line) }); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// runOn runs the suite on hosts with a boot loader; "": GRUB as Debian's.
+func runOn(t *testing.T, loader string, c conformance.Case) {
+	worlds := map[string]*fake.Conn{}
+	c.Open = func(t *testing.T) providers.Host {
+		conn := worlds[t.Name()]
+		if conn == nil {
+			var err error
+			if conn, err = fake.Open(t.TempDir()); err != nil {
+				t.Fatal(err)
+			}
+			if loader != "" {
+				if err := conn.BootsBy(loader); err != nil {
+					t.Fatal(err)
+				}
+			}
+			worlds[t.Name()] = conn
+		}
+		return hostkit.New("dut", conn, facts)
+	}
+	c.Reboot = reboot
+	c.Snapshot = func(t *testing.T, h providers.Host) []string {
+		files, err := h.Conn().ReadFiles(t.Context(), "/proc/cmdline", "/etc/default/grub", "/etc/default/grub.d/*", "/boot/grub/grub.cfg", "/boot/grub2/grub.cfg", "/boot/loader/entries/*", "/boot/efi/loader/entries/*", "/etc/kernel/cmdline", "/sys/devices/system/cpu/isolated")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out []string
+		for _, name := range slices.Sorted(maps.Keys(files)) {
+			out = append(out, name+": "+string(files[name]))
+		}
+		return out
 	}
 	conformance.Run(t, c)
 }
@@ -90,6 +99,57 @@ func args(list ...string) map[string]cty.Value {
 
 func TestKernelArgsOnFakeHost(t *testing.T) {
 	suite(t, conformance.Case{Type: kernelArgs(), Config: args("iommu=pt", "intel_iommu=on"), Update: args("iommu=pt", "nmi_watchdog=0")}, "other=1")
+}
+
+// edited changes a file by hand, and has what is made of it made anew.
+func edited(file, old, now string, then ...string) func(*testing.T, providers.Host) {
+	return func(t *testing.T, h providers.Host) {
+		files, err := h.Conn().ReadFiles(t.Context(), file)
+		if err != nil || !strings.Contains(string(files[file]), old) {
+			t.Fatalf("%s has no %q: %q, %v", file, old, files[file], err)
+		}
+		if err := h.Conn().WriteFile(t.Context(), file, []byte(strings.Replace(string(files[file]), old, now, 1)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if len(then) > 0 {
+			if _, err := h.Conn().Run(t.Context(), providers.Cmd{Args: then}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// What is there already and what has another value is found again after destroy, whatever the loader.
+func TestKernelArgsByOtherLoaders(t *testing.T) {
+	for loader, drift := range map[string]func(*testing.T, providers.Host){
+		fake.RedHat:      edited("/boot/loader/entries/m-5.10.0-1-amd64.conf", " iommu=pt", ""),
+		fake.SystemdBoot: edited("/boot/efi/loader/entries/m-6.1.0-13-amd64.conf", " iommu=pt", ""),
+		fake.Suse:        edited("/etc/default/grub", " iommu=pt", "", "grub2-mkconfig", "-o", "/boot/grub2/grub.cfg"),
+	} {
+		t.Run(loader, func(t *testing.T) {
+			runOn(t, loader, conformance.Case{Type: kernelArgs(), Config: args("iommu=pt", "quiet", "nosmt"), Update: args("iommu=off", "intel_iommu=on"),
+				Drift: map[string]func(*testing.T, providers.Host){"edited": drift}})
+		})
+	}
+}
+
+// grubby cannot keep two sizes of hugepages: that is said, and not measured with one of them.
+func TestGrubbyLosesRepeatedKeys(t *testing.T) {
+	conn, err := fake.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.BootsBy(fake.RedHat); err != nil {
+		t.Fatal(err)
+	}
+	l, err := bootargs.Of(t.Context(), hostkit.New("dut", conn, facts))
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = l.Set(t.Context(), bootargs.Change{Mark: providers.Mark{Testbed: "t", Address: "a.a"}, Want: []string{"hugepagesz=1G", "hugepages=2", "hugepagesz=2M", "hugepages=8"}})
+	if err == nil || !strings.Contains(err.Error(), "lost hugepagesz=1G hugepages=2") {
+		t.Error(err)
+	}
 }
 
 func TestIsolationOnFakeHost(t *testing.T) {

@@ -128,11 +128,7 @@ func (t settingType) Plan(ctx context.Context, req providers.PlanRequest) (provi
 // Removal costs a reboot when the running kernel has arguments that came from the instance alone.
 func (t settingType) Removal(ctx context.Context, req providers.RemovalRequest) (providers.RemovalResult, error) {
 	var res providers.RemovalResult
-	b, facts, err := seen(ctx, req.Host)
-	if err != nil {
-		return res, err
-	}
-	args, err := t.args(req.Prior, facts)
+	b, _, err := seen(ctx, req.Host)
 	if err != nil {
 		return res, err
 	}
@@ -140,7 +136,7 @@ func (t settingType) Removal(ctx context.Context, req providers.RemovalRequest) 
 	if err != nil {
 		return res, err
 	}
-	if len(b.Gone(args, u.Found.Foreign(args))) > 0 {
+	if ours := u.Found.Ours(); len(b.Gone(ours, u.Found.Foreign(ours))) > 0 {
 		res.Cost = schema.HostReboot
 	}
 	return res, nil
@@ -203,11 +199,6 @@ func (t settingType) Apply(ctx context.Context, req providers.ApplyRequest) (pro
 		return providers.ApplyResult{}, err
 	}
 	c := bootargs.Change{Mark: req.Mark, Found: u.Found}
-	if !req.Prior.IsNull() {
-		if c.Had, err = t.args(req.Prior, facts); err != nil {
-			return providers.ApplyResult{}, err
-		}
-	}
 	if !req.Planned.IsNull() {
 		if c.Want, err = t.args(req.Planned, facts); err != nil {
 			return providers.ApplyResult{}, err

@@ -41,12 +41,23 @@ func bootPrograms() map[string]program {
 
 var grubSetting = regexp.MustCompile(`(?m)^(GRUB_CMDLINE_LINUX|GRUB_CMDLINE_LINUX_DEFAULT)="(.*)"$`)
 
-// updateGrub is grub-mkconfig: the files are read by a shell, one after another.
+// updateGrub is grub-mkconfig, as Debian calls it.
 func updateGrub(h *host, r *run) int {
+	if !h.exists("/usr/sbin/update-grub") {
+		return r.fail(127, "update-grub: not found")
+	}
+	return h.mkconfig(r, grubConfig)
+}
+
+// mkconfig is grub-mkconfig: the files are read by a shell, one after another. grub.d is Debian's and Ubuntu's addition.
+func (h *host) mkconfig(r *run, config string) int {
 	values := map[string]string{}
 	files := []string{"/etc/default/grub"}
 	found, _ := filepath.Glob(h.real("/etc/default/grub.d", true) + "/*.cfg")
 	for _, f := range found {
+		if config != grubConfig {
+			break
+		}
 		files = append(files, "/etc/default/grub.d/"+filepath.Base(f))
 	}
 	for _, f := range files {
@@ -55,7 +66,7 @@ func updateGrub(h *host, r *run) int {
 		}
 	}
 	args := strings.Join(strings.Fields(values["GRUB_CMDLINE_LINUX"]+" "+values["GRUB_CMDLINE_LINUX_DEFAULT"]), " ")
-	if err := h.put(grubConfig, grubText(args)); err != nil {
+	if err := h.put(config, grubText(args)); err != nil {
 		return r.fail(1, "%v", err)
 	}
 	fmt.Fprintln(&r.stderr, "Generating grub configuration file ...\ndone")
@@ -81,13 +92,7 @@ func (h *host) boot() error {
 			}
 		}
 	}
-	cmdline := ""
-	for line := range strings.Lines(h.get(grubConfig)) {
-		if f := strings.Fields(line); len(f) > 1 && f[0] == "linux" {
-			cmdline = "BOOT_IMAGE=" + strings.Join(f[1:], " ")
-			break
-		}
-	}
+	cmdline := h.nextCmdline()
 	h.state.Boots++
 	isolated := ""
 	for _, w := range strings.Fields(cmdline) {

@@ -46,6 +46,7 @@ func programs() map[string]program {
 	maps.Copy(all, settingsPrograms())
 	maps.Copy(all, nicPrograms())
 	maps.Copy(all, bootPrograms())
+	maps.Copy(all, loaderPrograms())
 	return all
 }
 

@@ -2,7 +2,6 @@ package host
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -157,7 +156,7 @@ func (w want) keep(ctx context.Context, req providers.ApplyRequest, u undo) (act
 	if err != nil {
 		return false, err
 	}
-	c := bootargs.Change{Mark: req.Mark, Found: u.Boot, Had: append(reserved(req.Prior, f), reserved(req.Planned, f)...)}
+	c := bootargs.Change{Mark: req.Mark, Found: u.Boot}
 	if w.boot {
 		if c.Want, err = bootArgs(w, f); err != nil {
 			return false, err
@@ -194,16 +193,19 @@ var _ providers.Remover = Hugepages{}
 // Removal costs a reboot when the running kernel was booted with the pages.
 func (Hugepages) Removal(ctx context.Context, req providers.RemovalRequest) (providers.RemovalResult, error) {
 	var res providers.RemovalResult
-	u, uerr := decodeUndo(req.Undo)
-	w, err := decodeWant(req.Prior)
-	if err := errors.Join(err, uerr); err != nil || u.Boot == nil {
+	u, err := decodeUndo(req.Undo)
+	if err != nil || u.Boot == nil {
 		return res, err
 	}
-	b, args, err := w.atBoot(ctx, req.Host)
+	l, err := bootargs.Of(ctx, req.Host)
 	if err != nil {
 		return res, err
 	}
-	if b.RunsWith(args) && len(u.Boot.Foreign(args)) == 0 {
+	b, err := l.Look(ctx)
+	if err != nil {
+		return res, err
+	}
+	if ours := u.Boot.Ours(); len(b.Gone(ours, u.Boot.Foreign(ours))) > 0 {
 		res.Cost = schema.HostReboot
 	}
 	return res, nil

@@ -66,14 +66,14 @@ func TestEdit(t *testing.T) {
 	} {
 		args := Words(tc.args)
 		found := Found(nil).Find(Words(tc.before), args)
-		during := edit(Words(tc.before), found, nil, args)
+		during := edit(Words(tc.before), found, args)
 		if got := strings.Join(during, " "); got != tc.during {
 			t.Errorf("%s: %q", name, got)
 		}
-		if again := edit(during, found, args, args); !slices.Equal(again, during) {
+		if again := edit(during, found, args); !slices.Equal(again, during) {
 			t.Errorf("%s, again: %q", name, again)
 		}
-		after := strings.Join(edit(during, found, args, nil), " ")
+		after := strings.Join(edit(during, found, nil), " ")
 		if want := strings.ReplaceAll(tc.before, "iommu=off quiet iommu=nopt", "iommu=off iommu=nopt quiet"); after != want {
 			t.Errorf("%s, taken out: %q", name, after)
 		}
@@ -85,17 +85,28 @@ func TestEditOfTwo(t *testing.T) {
 	before := Words("ro a=0 quiet")
 	x, y := Words("a=1 hugepagesz=1G hugepages=8"), Words("b=2 hugepagesz=2M hugepages=8")
 	fx, fy := Found(nil).Find(before, x), Found(nil).Find(before, y)
-	words := edit(edit(before, fx, nil, x), fy, nil, y)
+	words := edit(edit(before, fx, x), fy, y)
 	x2 := Words("a=3 c")
 	fx = fx.Find(words, x2)
-	words = edit(words, fx, x, x2)
+	words = edit(words, fx, x2)
 	if got := strings.Join(words, " "); got != "ro a=3 quiet b=2 hugepagesz=2M hugepages=8 c" {
 		t.Error(got)
 	}
-	if got := edit(edit(words, fx, x2, nil), fy, y, nil); !slices.Equal(got, before) {
+	if got := edit(edit(words, fx, nil), fy, nil); !slices.Equal(got, before) {
 		t.Error(got)
 	}
-	if got := edit(edit(words, fy, y, nil), fx, x2, nil); !slices.Equal(got, before) {
+	if got := edit(edit(words, fy, nil), fx, nil); !slices.Equal(got, before) {
+		t.Error(got)
+	}
+}
+
+// What somebody else has set since is not ours.
+func TestEditLeavesOthers(t *testing.T) {
+	found := Found(nil).Find(Words("ro"), Words("a=1 b"))
+	if got := strings.Join(edit(Words("ro a=7"), found, nil), " "); got != "ro a=7" {
+		t.Error(got)
+	}
+	if got := strings.Join(found.Ours(), " "); got != "a=1 b" {
 		t.Error(got)
 	}
 }
@@ -114,9 +125,9 @@ func FuzzEdit(f *testing.F) {
 		}
 		before := Words(line)
 		found := Found(nil).Find(before, args)
-		during := edit(before, found, nil, args)
+		during := edit(before, found, args)
 		sorted := func(w []string) []string { return slices.Sorted(slices.Values(w)) }
-		if after := edit(during, found, args, nil); len(units(args)) == len(args) && !slices.Equal(sorted(slices.Compact(sorted(after))), slices.Compact(sorted(before))) {
+		if after := edit(during, found, nil); len(units(args)) == len(args) && !slices.Equal(sorted(slices.Compact(sorted(after))), slices.Compact(sorted(before))) {
 			t.Errorf("%q with %q is %q, and without again %q", before, args, during, after)
 		}
 	})

@@ -76,8 +76,7 @@ func (l *Loader) Look(ctx context.Context) (*Boot, error) {
 // Change is what an instance wants kept.
 type Change struct {
 	Mark  providers.Mark
-	Found Found    // what was there before it
-	Had   []string // that it had, so far as is known
+	Found Found    // what was there before it; it holds all of Want
 	Want  []string // empty: nothing any more
 }
 
@@ -120,9 +119,6 @@ func (l *Loader) Set(ctx context.Context, c Change) error {
 
 // Active says whether the running kernel has all of the arguments.
 func (b *Boot) Active(args []string) bool { return len(Missing(b.Running, args)) == 0 }
-
-// RunsWith says whether the running kernel has one of the arguments.
-func (b *Boot) RunsWith(args []string) bool { return len(has(b.Running, args)) > 0 }
 
 // Gone lists the arguments of which the running kernel still has some and which are wanted no more.
 func (b *Boot) Gone(had, want []string) []string {

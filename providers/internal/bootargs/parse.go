@@ -245,15 +245,16 @@ func (b *Boot) mine(m providers.Mark) []string {
 	return nil
 }
 
-// Kept are the arguments that the next boot will have of an instance that wants some; there is false when it has nothing there.
+// Kept are the arguments that the next boot will have of an instance that wants some; there is false when nothing of it is there. Where it has a place of its own, arguments that
+// stand elsewhere are not its own.
 func (b *Boot) Kept(m providers.Mark, want []string) (args []string, there bool) {
 	switch b.Kind {
 	case GrubDropIn:
 		_, there = b.files[DropIn(m)]
-		return has(b.Next, b.mine(m)), there
+		return has(b.Next, b.mine(m)), there || len(has(b.Next, want)) > 0
 	case GrubLine:
 		_, there = dropin.Line(b.files[grubDefault], m)
-		return has(b.Next, b.mine(m)), there
+		return has(b.Next, b.mine(m)), there || len(has(b.Next, want)) > 0
 	}
 	lost := b.lacking(want)
 	for _, u := range units(want) {

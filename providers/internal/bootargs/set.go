@@ -21,7 +21,10 @@ func (l *Loader) tool(ctx context.Context, args ...string) error {
 func (l *Loader) setDropIn(ctx context.Context, b *Boot, c Change) error {
 	conn, file := l.host.Conn(), DropIn(c.Mark)
 	if _, there := b.files[file]; !there && len(c.Want) == 0 {
-		return nil
+		if len(has(b.Next, c.Found.Ours())) == 0 {
+			return nil
+		}
+		return l.tool(ctx, "update-grub") // somebody has removed the file alone
 	}
 	if err := dropin.Write(ctx, conn, file, c.Mark, assignment(c.Want)+"\n"); err != nil {
 		return err
@@ -38,14 +41,17 @@ func (l *Loader) setDropIn(ctx context.Context, b *Boot, c Change) error {
 // setLine is the same with a line in the file that is everybody's.
 func (l *Loader) setLine(ctx context.Context, b *Boot, c Change) error {
 	now := b.files[grubDefault]
-	if _, there := dropin.Line(now, c.Mark); !there && len(c.Want) == 0 {
-		return nil
-	}
 	name := ""
 	for _, n := range mkconfig() {
 		if _, ok := b.files[n]; ok && name == "" {
 			name = path.Base(n)
 		}
+	}
+	if _, there := dropin.Line(now, c.Mark); !there && len(c.Want) == 0 {
+		if len(has(b.Next, c.Found.Ours())) == 0 {
+			return nil
+		}
+		return l.tool(ctx, name, "-o", b.Source)
 	}
 	text, err := dropin.PutLine(now, c.Mark, assignment(c.Want))
 	if err != nil {
@@ -65,7 +71,7 @@ func (l *Loader) setLine(ctx context.Context, b *Boot, c Change) error {
 
 // setGrubby tells grubby the difference, which it makes in all entries and for kernels to come.
 func (l *Loader) setGrubby(ctx context.Context, b *Boot, c Change) error {
-	now := edit(b.Next, c.Found, c.Had, c.Want)
+	now := edit(b.Next, c.Found, c.Want)
 	var gone, more []string
 	for _, u := range units(b.Next) {
 		if u.at(now) < 0 {
@@ -105,7 +111,7 @@ func (l *Loader) setGrubby(ctx context.Context, b *Boot, c Change) error {
 
 // setEntries edits the entries, and before them what kernels to come are given.
 func (l *Loader) setEntries(ctx context.Context, b *Boot, c Change) error {
-	change := func(words []string) []string { return edit(words, c.Found, c.Had, c.Want) }
+	change := func(words []string) []string { return edit(words, c.Found, c.Want) }
 	conn := l.host.Conn()
 	if text, ok := b.files[kernelCmdline]; ok {
 		words := Words(string(text))
