@@ -15,12 +15,12 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 
 	"plumb/providers"
 )
 
-// files reads and writes files of a host by commands. The scripts are constants: names and patterns are arguments, data goes through standard input.
+// files reads and writes files of a host by commands. The scripts are constants: names and patterns are arguments, data goes through standard input. A wildcard "?" or class stands for a
+// byte here, which matters for names that are not ASCII.
 type files struct {
 	name  string
 	run   func(context.Context, providers.Cmd) (providers.Result, error)
@@ -52,7 +52,7 @@ for a in "$@"; do
 	p=${a#?}
 	case $a in
 	G*) for f in $p; do if [ -e "$f" ] && ! [ -d "$f" ]; then printf '%s\0/proc/self/fd/3\0' "$f"; fi; done ;;
-	P*) if [ -e "$p" ]; then printf '%s\0/proc/self/fd/3\0' "$p"; fi ;;
+	P*) printf '%s\0/proc/self/fd/3\0' "$p" ;;
 	esac
 done >"$t/list"
 exec 3<"$t/sep" 4<"$t/list"
@@ -146,27 +146,40 @@ func (f *files) serve(ctx context.Context) {
 	}
 }
 
-func (r *reading) wants(name string) bool {
-	return slices.ContainsFunc(r.patterns, func(p string) bool {
-		if p == name {
-			return true
+// wordsAtMost is how many bytes of names one command gets: Linux takes 128 KiB in one argument, and quotes need room.
+const wordsAtMost = 24 << 10
+
+// fetch is one round trip, or a few when there are thousands of names.
+func (f *files) fetch(ctx context.Context, patterns []string) (map[string][]byte, map[string]error, error) {
+	found, errs := map[string][]byte{}, map[string]error{}
+	var some []string
+	size := 0
+	for i, p := range patterns {
+		for _, w := range words(p) {
+			some = append(some, w)
+			size += len(w) + 3
 		}
-		ok, _ := path.Match(p, name)
-		return ok
-	})
+		if size < wordsAtMost && i < len(patterns)-1 {
+			continue
+		}
+		data, problems, err := f.fetchSome(ctx, some)
+		if err != nil {
+			return nil, nil, err
+		}
+		maps.Copy(found, data)
+		maps.Copy(errs, problems)
+		some, size = nil, 0
+	}
+	return found, errs, nil
 }
 
-// fetch is one round trip.
-func (f *files) fetch(ctx context.Context, patterns []string) (map[string][]byte, map[string]error, error) {
+func (f *files) fetchSome(ctx context.Context, words []string) (map[string][]byte, map[string]error, error) {
 	var random [16]byte
 	if _, err := rand.Read(random[:]); err != nil {
 		return nil, nil, err
 	}
 	sep := "plumb-" + hex.EncodeToString(random[:]) + "\n"
-	args := []string{"sh", "-c", readScript, "plumb-read"}
-	for _, p := range patterns {
-		args = append(args, word(p))
-	}
+	args := append([]string{"sh", "-c", readScript, "plumb-read"}, words...)
 	res, err := f.run(ctx, providers.Cmd{Args: args, Stdin: []byte(sep)})
 	if err != nil {
 		return nil, nil, fmt.Errorf("read files: %w", err)
@@ -174,98 +187,13 @@ func (f *files) fetch(ctx context.Context, patterns []string) (map[string][]byte
 	return parseRead(res, strings.TrimSuffix(sep, "\n"))
 }
 
-// word is a pattern as the script takes it: path.Match and the shell differ in how they say "none of these" and "just this character".
-func word(p string) string {
-	if !strings.ContainsAny(p, `*?[\`) {
-		return "P" + p
-	}
-	var b strings.Builder
-	b.WriteByte('G')
-	class := false
-	for i := 0; i < len(p); i++ {
-		switch c := p[i]; {
-		case c == '\\' && i+1 < len(p) && !class:
-			i++
-			b.WriteString("[" + string(p[i]) + "]")
-		case c == '[' && !class:
-			class = true
-			b.WriteByte('[')
-			if i+1 < len(p) && p[i+1] == '^' {
-				i++
-				b.WriteByte('!')
-			}
-		default:
-			if c == ']' {
-				class = false
-			}
-			b.WriteByte(c)
-		}
-	}
-	return b.String()
-}
-
-// parseRead takes the answer of readScript apart.
-func parseRead(res providers.Result, sep string) (map[string][]byte, map[string]error, error) {
-	bad := errors.New("read files: the host's answer is cut off")
-	head, rest, ok := bytes.Cut(res.Stdout, []byte("\n"))
-	size, err := strconv.Atoi(strings.TrimSpace(string(head)))
-	if !ok || err != nil || size < 0 || size > len(rest) {
-		return nil, nil, bad
-	}
-	list := strings.Split(strings.TrimSuffix(string(rest[:size]), "\x00"), "\x00")
-	if size == 0 {
-		list = nil
-	}
-	rest = rest[size:]
-	found, errs := map[string][]byte{}, map[string]error{}
-	for i := 0; i+1 < len(list); i += 2 {
-		data, after, ok := bytes.Cut(rest, []byte(sep))
-		if !ok {
-			return nil, nil, bad
-		}
-		rest = after
-		name := list[i]
-		switch problem := complaint(res.Stderr, name); {
-		case problem == nil:
-			found[name] = bytes.Clone(data)
-		case absent(problem):
-		default:
-			errs[name] = &fs.PathError{Op: "read", Path: name, Err: problem}
-		}
-	}
-	return found, errs, nil
-}
-
-// complaint is what a command said of a file; nil for nothing.
-func complaint(stderr []byte, name string) error {
-	for line := range strings.Lines(string(stderr)) {
-		_, text, ok := strings.Cut(line, name)
-		if !ok {
-			continue
-		}
-		text = strings.TrimSpace(strings.TrimLeft(text, "':"))
-		if e := errnoOf(text); e != 0 {
-			return e
-		}
-	}
-	return nil
-}
-
-// errnoOf finds the error that a tool's message ends with, in the words of strerror(3).
-func errnoOf(text string) syscall.Errno {
-	for _, e := range []syscall.Errno{syscall.ENOENT, syscall.ESRCH, syscall.EACCES, syscall.EPERM, syscall.EISDIR, syscall.ENOTDIR, syscall.EINVAL, syscall.EBUSY, syscall.ENODEV, syscall.ENXIO,
-		syscall.EIO, syscall.EEXIST, syscall.ENOSPC, syscall.ENOMEM, syscall.EROFS, syscall.ERANGE, syscall.EOPNOTSUPP, syscall.EAGAIN, syscall.EFBIG, syscall.ELOOP, syscall.ENOTEMPTY, syscall.E2BIG, syscall.EPROTO} {
-		if len(text) >= len(e.Error()) && strings.EqualFold(text[len(text)-len(e.Error()):], e.Error()) {
-			return e
-		}
-	}
-	return 0
-}
-
 // writeScript replaces a file as Local does. It takes the number of bytes, so that half of them are never taken for all when the connection is cut.
 const writeScript = `set -eu
 name=$1 mode=$2 size=$3
-real=$(readlink -f -- "$name" 2>/dev/null) && [ -n "$real" ] && name=$real
+if [ -L "$name" ] && [ -e "$name" ]; then
+	real=$(readlink -f -- "$name"; echo x)
+	name=${real%?x}
+fi
 case $name in
 /proc/* | /sys/*)
 	data=$(cat; echo x)

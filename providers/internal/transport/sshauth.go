@@ -139,8 +139,9 @@ func hostKeys(t *sshTarget) (ssh.HostKeyCallback, []string, error) {
 		return nil, nil, fmt.Errorf("known hosts: %w", err)
 	}
 	check := db.HostKeyCallback()
-	return func(name string, addr net.Addr, key ssh.PublicKey) error {
-		return hostKeyError(check(name, addr, key), t, name, key)
+	// The name counts. The address is asked for all the same, and a connection through another host has none.
+	return func(name string, _ net.Addr, key ssh.PublicKey) error {
+		return hostKeyError(check(name, sockAddr{"tcp", t.address()}, key), t, name, key)
 	}, db.HostKeyAlgorithms(t.address()), nil
 }
 

@@ -23,6 +23,10 @@ func (s *SSH) Dial(ctx context.Context, network, addr string) (net.Conn, error) 
 	if network != "unix" && network != "unixpacket" && network != "tcp" {
 		return nil, fmt.Errorf("dial %s on %s: network %q is none of unix, unixpacket and tcp", addr, s.name, network)
 	}
+	return s.dialOnce(ctx, network, addr, true)
+}
+
+func (s *SSH) dialOnce(ctx context.Context, network, addr string, again bool) (net.Conn, error) {
 	l, err := s.get(ctx)
 	if err != nil {
 		return nil, err
@@ -42,6 +46,9 @@ func (s *SSH) Dial(ctx context.Context, network, addr string) (net.Conn, error) 
 		return nil, fmt.Errorf("dial %s on %s: %w", addr, s.name, ctx.Err())
 	case !errors.As(err, &refused):
 		l.close()
+		if again { // it had ended before anything was asked
+			return s.dialOnce(ctx, network, addr, false)
+		}
 		return nil, s.cut(err)
 	}
 	// OpenSSH says the same of a socket that nobody listens on and of one that it may not connect to; the process tells them apart. Once may be a daemon that began to listen meanwhile.

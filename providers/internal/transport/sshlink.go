@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/crypto/ssh"
@@ -23,9 +24,27 @@ type link struct {
 	target  *sshTarget
 	dead    chan struct{} // closed when it has ended
 	through []io.Closer   // clients of jump hosts
+	given   atomic.Bool   // given up, though it may not have ended yet
+	wire    *wire
+}
+
+// wire is the stream below a connection. It knows that it has ended before anything above does: x/crypto tells the end of a stream no different whether the command's output was over or the
+// connection.
+type wire struct {
+	net.Conn
+	ended atomic.Bool
+}
+
+func (w *wire) Read(b []byte) (int, error) {
+	n, err := w.Conn.Read(b)
+	if err != nil {
+		w.ended.Store(true)
+	}
+	return n, err
 }
 
 func (l *link) close() {
+	l.given.Store(true)
 	_ = l.client.Close()
 	for i := len(l.through) - 1; i >= 0; i-- {
 		_ = l.through[i].Close()
@@ -37,7 +56,7 @@ func (l *link) alive() bool {
 	case <-l.dead:
 		return false
 	default:
-		return true
+		return !l.given.Load() && !l.wire.ended.Load()
 	}
 }
 
@@ -67,7 +86,7 @@ func (s *SSH) connect(ctx context.Context) (*link, error) {
 		}
 		for _, jump := range way {
 			c := SSHConfig{Passphrase: s.cfg.Passphrase}
-			client, err := handshake(ctx, dial, jump, c)
+			client, _, err := handshake(ctx, dial, jump, c)
 			if err != nil {
 				return fail(fmt.Errorf("jump host %s: %w", jump.alias, err))
 			}
@@ -75,31 +94,32 @@ func (s *SSH) connect(ctx context.Context) (*link, error) {
 			dial = client.DialContext
 		}
 	}
-	client, err := handshake(ctx, dial, target, s.cfg)
+	client, wire, err := handshake(ctx, dial, target, s.cfg)
 	if err != nil {
 		return fail(fmt.Errorf("%w%s", err, files.skip))
 	}
-	l := &link{client: client, target: target, dead: make(chan struct{}), through: through}
+	l := &link{client: client, wire: wire, target: target, dead: make(chan struct{}), through: through}
 	go func() { _ = client.Wait(); close(l.dead) }()
 	go l.keepAlive(target.alive)
 	return l, nil
 }
 
 // handshake connects to one machine and logs in.
-func handshake(ctx context.Context, dial DialFunc, t *sshTarget, cfg SSHConfig) (*ssh.Client, error) {
+func handshake(ctx context.Context, dial DialFunc, t *sshTarget, cfg SSHConfig) (*ssh.Client, *wire, error) {
 	check, algorithms, err := hostKeys(t)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	login := newLogin(t, cfg)
 	defer login.close()
 	conn, err := dial(ctx, "tcp", t.address())
 	if err != nil {
-		return nil, fmt.Errorf("connect to %s: %w", t.address(), err)
+		return nil, nil, fmt.Errorf("connect to %s: %w", t.address(), err)
 	}
+	w := &wire{Conn: conn}
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() }) // connections through SSH have no deadlines
 	var refused *keyProblem
-	c, channels, requests, err := ssh.NewClientConn(conn, t.address(), &ssh.ClientConfig{
+	c, channels, requests, err := ssh.NewClientConn(w, t.address(), &ssh.ClientConfig{
 		User: t.user, Auth: login.methods, HostKeyAlgorithms: algorithms, ClientVersion: "SSH-2.0-Plumb",
 		HostKeyCallback: func(name string, addr net.Addr, key ssh.PublicKey) error {
 			err := check(name, addr, key)
@@ -112,18 +132,18 @@ func handshake(ctx context.Context, dial DialFunc, t *sshTarget, cfg SSHConfig) 
 		err = ctx.Err()
 	}
 	if err == nil {
-		return ssh.NewClient(c, channels, requests), nil
+		return ssh.NewClient(c, channels, requests), w, nil
 	}
 	_ = conn.Close()
 	switch {
 	case refused != nil:
-		return nil, fmt.Errorf("%s: %w", t.address(), refused)
+		return nil, nil, fmt.Errorf("%s: %w", t.address(), refused)
 	case ctx.Err() != nil:
-		return nil, fmt.Errorf("connect to %s: no SSH server has answered within %s: %w", t.address(), t.timeout, ctx.Err())
+		return nil, nil, fmt.Errorf("connect to %s: no SSH server has answered within %s: %w", t.address(), t.timeout, ctx.Err())
 	case strings.Contains(err.Error(), "ssh: unable to authenticate"):
-		return nil, fmt.Errorf("%s: %w", t.address(), login.failed(t))
+		return nil, nil, fmt.Errorf("%s: %w", t.address(), login.failed(t))
 	}
-	return nil, fmt.Errorf("connect to %s: %w", t.address(), err)
+	return nil, nil, fmt.Errorf("connect to %s: %w", t.address(), err)
 }
 
 // keepAlive ends a link whose host has not answered for three intervals, so that nobody waits for it for hours.

@@ -213,6 +213,10 @@ func (s *SSH) exec(ctx context.Context, args []string, stdin []byte) (providers.
 		case <-whole:
 		case <-time.After(pipeLimit): // a child holds the pipe
 		}
+		if !sess.link.alive() { // some of the output may not have come
+			ended <- end{err: io.ErrUnexpectedEOF}
+			return
+		}
 		ended <- end{status: status}
 	}()
 	var e end
