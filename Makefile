@@ -7,7 +7,7 @@ VERSION := 0.1.0+$(shell git describe --tags --always --dirty=.dirty 2>/dev/null
 BIN     := bin/plumb
 
 .DEFAULT_GOAL := help
-.PHONY: help build setup setup-test demo test test-race test-unit lint fmt bench bench-loadgen fuzz-short docs clean
+.PHONY: help build setup setup-test demo test test-race test-unit lab lab-down test-lab lint fmt bench bench-loadgen fuzz-short docs clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -22,7 +22,7 @@ demo: setup build ## set up, apply examples/quickstart, print the table, destroy
 	.ci/demo $(BIN)
 
 setup-test: # what only tests need: the race detector's C compiler
-	.ci/setup gcc libc6-dev
+	.ci/setup gcc libc6-dev openssh-server openssh-client
 
 test: setup-test ## every test, with the real OVS-DPDK and testpmd (root)
 	.ci/test
@@ -32,6 +32,15 @@ test-unit: ## tests that need neither root nor daemons
 
 test-race: setup-test ## every test under the race detector
 	CGO_ENABLED=1 RACE=1 .ci/test
+
+lab: ## build (once) and start the virtual host with real kernel features (root; see docs/lab.md)
+	lab/setup && lab/build && lab/up
+
+lab-down: ## end the virtual host
+	lab/down
+
+test-lab: ## the suites for real kernels, on the virtual host (root)
+	lab/setup && lab/build && lab/test
 
 lint: ## gofmt, go vet, staticcheck, import rules
 	.ci/lint

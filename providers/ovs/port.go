@@ -14,6 +14,7 @@ import (
 
 	"plumb/providers"
 	"plumb/providers/internal/attr"
+	"plumb/providers/internal/unixctl"
 )
 
 // portType is ovs_port.
@@ -355,7 +356,29 @@ func (s *session) removePort(ctx context.Context, w *world, name string, mark pr
 	if err := s.commit(ctx, ops...); err != nil {
 		return fmt.Errorf("remove port %s: %w", name, err)
 	}
+	if err := s.detach(ctx, p); err != nil {
+		return fmt.Errorf("remove port %s: %w", name, err)
+	}
 	return nil
+}
+
+// detach has ovs-vswitchd let go of the device of a port of type dpdk, which it holds on to when the port is gone: whoever would bind the NIC to another driver then waits for ever
+// (Open vSwitch's guide to DPDK physical ports, "Hotplugging"). A device that several ports share, as representors do, goes with the last of them.
+func (s *session) detach(ctx context.Context, p *port) error {
+	device, arguments, _ := strings.Cut(p.options["dpdk-devargs"], ",")
+	if p.typ != dpdkType || arguments != "" || strings.Count(device, ":") != 2 {
+		return nil
+	}
+	pid, err := s.pid(ctx, daemonPid)
+	if err != nil || pid == 0 {
+		return err
+	}
+	_, err = s.control(ctx, controlSocket(pid), "netdev-dpdk/detach", device)
+	var refused *unixctl.Error
+	if errors.As(err, &refused) && (strings.Contains(refused.Error(), "not found") || strings.Contains(refused.Error(), "shared") || strings.Contains(refused.Error(), "not a valid command")) {
+		return nil
+	}
+	return err
 }
 
 // dropPolicer removes our QoS row. It is not collected by itself, and the port must let go of it first, even one that goes too.

@@ -146,7 +146,12 @@ func TestCounts(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if got, want := h.Reads(), (providers.Reads{Commands: 20, Files: 10, Writes: 10, Dials: 10, OVSDB: 10, Unixctl: 20}); got != want {
+	got := h.Reads()
+	if got.Rounds < 5 || got.Rounds > 50 { // how far they ran side by side is chance
+		t.Errorf("%d rounds", got.Rounds)
+	}
+	got.Rounds = 0
+	if want := (providers.Reads{Commands: 20, Files: 10, Writes: 10, Dials: 10, OVSDB: 10, Unixctl: 20}); got != want {
 		t.Fatal(got)
 	}
 }
