@@ -22,11 +22,12 @@ func TestValidArgs(t *testing.T) {
 }
 
 func TestIsolationProblems(t *testing.T) {
-	f := &providers.Facts{}
+	f := &providers.Facts{Nodes: []providers.Node{{ID: 0, MemoryBytes: 1}, {ID: 1, MemoryBytes: 1}, {ID: 2}}}
 	for id := range 4 {
-		f.CPUs = append(f.CPUs, providers.CPU{ID: id, Online: id != 2, Siblings: []int{(id + 2) % 4}})
+		f.CPUs = append(f.CPUs, providers.CPU{ID: id, Node: id / 3, Online: id != 2, Siblings: []int{(id + 2) % 4}})
 	}
-	for cores, want := range map[string]string{"1,3": "", "3": "Hyperthreads beside isolated ones: Cores 3 of dut share their physical cores with hyperthreads that are not isolated: what the scheduler puts there slows them down. Isolate those too.",
+	for cores, want := range map[string]string{"1,3": "No core is left on a NUMA node: All cores of NUMA node 1 of dut would be isolated. Kernel threads and interrupts of that node then run on another one: leave one core out on each.",
+		"1":     "Hyperthreads beside isolated ones: Cores 1 of dut share their physical cores with hyperthreads that are not isolated: what the scheduler puts there slows them down. Isolate those too.",
 		"0,1,3": "No core is left: All cores of dut would be isolated, and nothing could run there but what is pinned. Leave at least one out, better one on each NUMA node.", "2,7": "No such core: dut has no core 2,7 online."} {
 		var got []string
 		for _, p := range isolationProblems(cty.ObjectVal(map[string]cty.Value{"cores": cty.StringVal(cores)}), f, "dut") {

@@ -101,7 +101,7 @@ func isolationProblems(v cty.Value, f *providers.Facts, host string) []providers
 	at := cty.GetAttrPath("cores")
 	var out []providers.Problem
 	var missing, left, half []int
-	online := map[int]bool{}
+	online, kept := map[int]bool{}, map[int]bool{}
 	for _, c := range f.CPUs {
 		if !c.Online {
 			continue
@@ -109,6 +109,7 @@ func isolationProblems(v cty.Value, f *providers.Facts, host string) []providers
 		online[c.ID] = true
 		if !set.Contains(c.ID) {
 			left = append(left, c.ID)
+			kept[c.Node] = true
 			continue
 		}
 		for _, s := range c.Siblings {
@@ -131,6 +132,11 @@ func isolationProblems(v cty.Value, f *providers.Facts, host string) []providers
 		out = append(out, providers.Problem{Path: at, Summary: "No core is left", Detail: fmt.Sprintf("All cores of %s would be isolated, and nothing could run there but what is pinned. Leave at least one out, better one on each NUMA node.", host)})
 	case len(half) > 0:
 		out = append(out, providers.Problem{Warning: true, Path: at, Summary: "Hyperthreads beside isolated ones", Detail: fmt.Sprintf("Cores %s of %s share their physical cores with hyperthreads that are not isolated: what the scheduler puts there slows them down. Isolate those too.", text(half), host)})
+	}
+	for _, n := range f.Nodes {
+		if n.MemoryBytes > 0 && !kept[n.ID] && len(left) > 0 {
+			out = append(out, providers.Problem{Warning: true, Path: at, Summary: "No core is left on a NUMA node", Detail: fmt.Sprintf("All cores of NUMA node %d of %s would be isolated. Kernel threads and interrupts of that node then run on another one: leave one core out on each.", n.ID, host)})
+		}
 	}
 	return out
 }
