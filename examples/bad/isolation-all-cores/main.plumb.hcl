@@ -1,0 +1,5 @@
+host "dut" {}
+
+resource "host_cpu_isolation" "dut" {
+  cores = "0-7"
+}

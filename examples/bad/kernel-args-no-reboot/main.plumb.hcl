@@ -1,0 +1,5 @@
+host "dut" {}
+
+resource "host_kernel_args" "dut" {
+  args = ["iommu=pt"]
+}
