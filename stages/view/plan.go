@@ -343,8 +343,12 @@ func outputLine(name string, c plan.OutputChange, st Style) string {
 func reads(out *strings.Builder, p *plan.Plan, o PlanOptions) {
 	for _, h := range sortedKeys(p.Reads) {
 		r := p.Reads[h]
-		fmt.Fprintf(out, "%s\n", o.paint(dim, fmt.Sprintf("Read host.%s: %s, %s, %s, %s.", h, plural(r.Commands, "command"),
-			plural(r.Files, "file read"), plural(r.OVSDB, "OVSDB transaction"), plural(r.Unixctl, "appctl call"))))
+		far := "" // another machine: what latency was paid for
+		if r.Connections > 0 {
+			far = fmt.Sprintf(", over %s, %s one after another", plural(r.Connections, "connection"), plural(r.Rounds, "round trip"))
+		}
+		fmt.Fprintf(out, "%s\n", o.paint(dim, fmt.Sprintf("Read host.%s: %s, %s, %s, %s%s.", h, plural(r.Commands, "command"),
+			plural(r.Files, "file read"), plural(r.OVSDB, "OVSDB transaction"), plural(r.Unixctl, "appctl call"), far)))
 	}
 }
 
