@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
+	"net/netip"
 	"os"
 	"runtime"
 	"strings"
@@ -91,6 +92,9 @@ func (n *Netns) Dial(ctx context.Context, network, addr string) (net.Conn, error
 	if network != "tcp" {
 		return n.parent.Dial(ctx, network, addr)
 	}
+	if _, err := netip.ParseAddrPort(addr); err != nil { // a name would be looked up outside
+		return nil, fmt.Errorf("dial %s on %s: in a network namespace it has to be an IP address and a port", addr, n.label)
+	}
 	if !providers.ThisMachine(n.parent) {
 		s, ok := n.parent.(relayer)
 		if !ok {
@@ -98,7 +102,11 @@ func (n *Netns) Dial(ctx context.Context, network, addr string) (net.Conn, error
 		}
 		return s.relay(ctx, network, addr, "ip", "netns", "exec", n.ns)
 	}
-	return dialIn(ctx, "/run/netns/"+n.ns, addr)
+	conn, err := dialIn(ctx, "/run/netns/"+n.ns, addr)
+	if err != nil {
+		return nil, fmt.Errorf("on %s: %w", n.label, err)
+	}
+	return conn, nil
 }
 
 // relayer can dial through a process on the host.
@@ -124,8 +132,7 @@ func dialIn(ctx context.Context, ns, addr string) (net.Conn, error) {
 			answers <- answer{err: fmt.Errorf("enter %s: %w", ns, err)}
 			return
 		}
-		// One address, no other goroutine: a race between IPv6 and IPv4 would dial outside.
-		d := net.Dialer{FallbackDelay: -1, Resolver: &net.Resolver{PreferGo: true}}
+		d := net.Dialer{FallbackDelay: -1} // one address, no other goroutine: that would dial outside
 		conn, err := d.DialContext(ctx, "tcp", addr)
 		answers <- answer{conn, err}
 	}()

@@ -154,7 +154,7 @@ func (s *SSH) sudo(user string) bool { return s.cfg.Sudo != SudoNever && user !=
 func (s *SSH) line(args []string, user string) string {
 	line := prelude + Quote(args...)
 	if s.sudo(user) {
-		line = "exec sudo -n -- sh -c " + Quote(line)
+		line = "exec sudo -n -- sh -c " + Quote("unset SUDO_COMMAND SUDO_USER SUDO_UID SUDO_GID; "+line)
 	}
 	return arrival + line
 }

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -24,17 +25,26 @@ import (
 
 // sshd is a real OpenSSH server on a port of the loopback interface, with keys of its own.
 type sshd struct {
-	dir, known, key string
-	port            int
+	dir, known, key, user string
+	port                  int
 }
 
 // startSSHD starts one that ends with the test.
 func startSSHD(t testing.TB, options ...string) *sshd {
 	t.Helper()
+	return startSSHDIn(t, nil, options...)
+}
+
+// startSSHDIn starts it by a command that becomes what follows it.
+func startSSHDIn(t testing.TB, wrapper []string, options ...string) *sshd {
+	t.Helper()
 	if os.Getenv("PLUMB_REAL") == "" {
 		t.Skip("needs root and sshd: set PLUMB_REAL=1")
 	}
-	d := &sshd{dir: shortDir(t)}
+	d := &sshd{dir: shortDir(t), user: "root"}
+	if err := os.Chmod(d.dir, 0o755); err != nil { // another user's server reads keys there
+		t.Fatal(err)
+	}
 	hostPublic := writeKey(t, filepath.Join(d.dir, "host"), "")
 	userPublic := writeKey(t, filepath.Join(d.dir, "id"), "")
 	d.key, d.known = filepath.Join(d.dir, "id"), filepath.Join(d.dir, "known_hosts")
@@ -50,6 +60,9 @@ func startSSHD(t testing.TB, options ...string) *sshd {
 		}
 	}
 	write("authorized", userPublic)
+	if err := os.Chmod(filepath.Join(d.dir, "authorized"), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	write("known_hosts", fmt.Sprintf("[127.0.0.1]:%d %s", d.port, hostPublic))
 	config := fmt.Sprintf("ListenAddress 127.0.0.1:%d\nHostKey %s/host\nAuthorizedKeysFile %s/authorized\nUsePAM no\nStrictModes no\nPasswordAuthentication no\nKbdInteractiveAuthentication no\n"+
 		"PermitRootLogin prohibit-password\nPidFile none\nMaxStartups 100\n%s\n", d.port, d.dir, d.dir, strings.Join(options, "\n"))
@@ -64,7 +77,8 @@ func startSSHD(t testing.TB, options ...string) *sshd {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("/usr/sbin/sshd", "-D", "-e", "-f", filepath.Join(d.dir, "config"))
+	args := append(slices.Clone(wrapper), "/usr/sbin/sshd", "-D", "-e", "-f", filepath.Join(d.dir, "config"))
+	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Stderr = log
 	if err := cmd.Start(); err != nil {
 		t.Fatalf("openssh-server has to be installed: %v", err)
@@ -111,7 +125,7 @@ func writeKey(t testing.TB, name, passphrase string) string {
 }
 
 func (d *sshd) config() transport.SSHConfig {
-	return transport.SSHConfig{Address: "127.0.0.1", User: "root", Port: d.port, Key: d.key, KnownHosts: []string{d.known}, Config: "none"}
+	return transport.SSHConfig{Address: "127.0.0.1", User: d.user, Port: d.port, Key: d.key, KnownHosts: []string{d.known}, Config: "none"}
 }
 
 func (d *sshd) open(t testing.TB, change func(*transport.SSHConfig)) *transport.SSH {
@@ -134,16 +148,19 @@ func echo(t testing.TB) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = l.Close() })
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go func() { _, _ = io.Copy(c, c); _ = c.Close() }()
-		}
-	}()
+	go echoOn(l)
 	return sock
+}
+
+// echoOn sends back what it gets, until the listener is closed.
+func echoOn(l net.Listener) {
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		go func() { _, _ = io.Copy(c, c); _ = c.Close() }()
+	}
 }
 
 func TestRealSSH(t *testing.T) {

@@ -3,11 +3,8 @@ package transport_test
 import (
 	"context"
 	"errors"
-	"io"
-	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -17,22 +14,7 @@ import (
 
 func TestLocal(t *testing.T) {
 	transporttest.Run(t, func(t *testing.T) transporttest.Host {
-		sock := filepath.Join(shortDir(t), "echo.sock")
-		l, err := net.Listen("unix", sock)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = l.Close() })
-		go func() {
-			for {
-				c, err := l.Accept()
-				if err != nil {
-					return
-				}
-				go func() { _, _ = io.Copy(c, c); _ = c.Close() }()
-			}
-		}()
-		return transporttest.Host{Conn: transport.NewLocal("here"), Dir: t.TempDir(), Echo: sock, Real: true}
+		return transporttest.Host{Conn: transport.NewLocal("here"), Dir: t.TempDir(), Echo: echo(t), Real: true}
 	})
 }
 
