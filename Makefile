@@ -22,7 +22,7 @@ demo: setup build ## set up, apply examples/quickstart, print the table, destroy
 	.ci/demo $(BIN)
 
 setup-test: # what only tests need: the race detector's C compiler
-	.ci/setup gcc libc6-dev openssh-server openssh-client
+	.ci/setup gcc libc6-dev openssh-server openssh-client sudo
 
 test: setup-test ## every test, with the real OVS-DPDK and testpmd (root)
 	.ci/test
