@@ -157,6 +157,54 @@ func TestIsolationOnFakeHost(t *testing.T) {
 	suite(t, conformance.Case{Type: cpuIsolation(), Config: cores("1-3,5"), Update: cores("2-3")}, "isolcpus=7")
 }
 
+func planProblems(t *testing.T, conn *fake.Conn, typ settingType, config map[string]cty.Value, f *providers.Facts) []string {
+	t.Helper()
+	h := hostkit.New("dut", conn, func(context.Context, providers.Conn) (*providers.Facts, error) { return f, nil })
+	b := &typ.schema.Block
+	desired := conformance.Desired(b, config)
+	res, err := typ.Plan(t.Context(), providers.PlanRequest{Host: h, Mark: providers.Mark{Testbed: "t", Address: "a.a"}, Prior: cty.NullVal(b.ImpliedType()), Desired: desired, Proposed: desired})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, p := range res.Problems {
+		out = append(out, p.Summary+": "+p.Detail)
+	}
+	return out
+}
+
+func TestProblems(t *testing.T) {
+	conn, err := fake.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	root, _ := facts(t.Context(), nil)
+	if got := planProblems(t, conn, kernelArgs(), args("iommu=pt"), root); got != nil {
+		t.Error(got)
+	}
+	user := *root
+	user.Root = false
+	if got := planProblems(t, conn, kernelArgs(), args("iommu=pt"), &user); len(got) != 1 || !strings.HasPrefix(got[0], "Not root: ") {
+		t.Error(got)
+	}
+	if err := conn.WriteFile(t.Context(), "/etc/default/grub.d/own.cfg", []byte("GRUB_CMDLINE_LINUX=\"isolcpus=2-3\"\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Run(t.Context(), providers.Cmd{Args: []string{"update-grub"}}); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"Set elsewhere already: The command line of dut has isolcpus=2-3 by itself (/boot/grub/grub.cfg), and the kernel takes the first isolcpus only. Take it out there."}
+	if got := planProblems(t, conn, cpuIsolation(), map[string]cty.Value{"cores": cty.StringVal("1-3")}, root); !slices.Equal(got, want) {
+		t.Error(got)
+	}
+	if _, err := conn.Run(t.Context(), providers.Cmd{Args: []string{"rm", "-f", "--", "/usr/sbin/update-grub"}}); err != nil {
+		t.Fatal(err)
+	}
+	if got := planProblems(t, conn, kernelArgs(), args("iommu=pt"), root); len(got) != 1 || !strings.HasPrefix(got[0], "Unknown boot loader: On dut no boot loader was found that Plumb knows: it knows GRUB") {
+		t.Error(got)
+	}
+}
+
 // A host that has an argument by itself keeps it.
 func TestArgumentThatWasThere(t *testing.T) {
 	conn, err := fake.Open(t.TempDir())

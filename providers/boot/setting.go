@@ -96,10 +96,10 @@ func (t settingType) Plan(ctx context.Context, req providers.PlanRequest) (provi
 		return res, err
 	}
 	host := req.Host.Name()
-	if !facts.Root {
+	switch {
+	case !facts.Root: // who may not read the boot loader's files either
 		res.Problems = append(res.Problems, hostkit.NotRoot(host))
-	}
-	if b.Kind == bootargs.None {
+	case b.Kind == bootargs.None:
 		res.Problems = append(res.Problems, providers.Problem{Host: host, Summary: "Unknown boot loader", Detail: fmt.Sprintf("On %s %s. Set the arguments by hand, and leave the resource out.", host, bootargs.Unknown)})
 	}
 	if t.problems != nil {
