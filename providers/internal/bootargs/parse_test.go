@@ -131,6 +131,22 @@ func TestConflicts(t *testing.T) {
 	}
 }
 
+func TestDone(t *testing.T) {
+	b := tree(debian()) // with iommu=pt nosmt
+	found := Found(nil).Find(Words("quiet ro"), Words("iommu=pt nosmt"))
+	for want, done := range map[string]bool{"iommu=pt nosmt": true, "iommu=pt": false, "": false} {
+		if got := b.done(Change{Mark: testMark, Found: found, Want: Words(want)}); got != done {
+			t.Errorf("%q: %t", want, got)
+		}
+	}
+	// Killed before grub.cfg was made anew.
+	f := debian()
+	f[DropIn(testMark)] = dropin.Header(testMark) + "\n" + assignment([]string{"iommu=pt"}) + "\n"
+	if tree(f).done(Change{Mark: testMark, Found: found, Want: Words("iommu=pt")}) {
+		t.Error("nosmt is left")
+	}
+}
+
 func TestPutOptions(t *testing.T) {
 	add := func(w []string) []string { return append(w, "nosmt") }
 	for in, want := range map[string]string{

@@ -17,6 +17,16 @@ func (l *Loader) tool(ctx context.Context, args ...string) error {
 	return err
 }
 
+// done says that an instance's own place holds what it wants, and that the next boot has it and nothing that the instance wanted once.
+func (b *Boot) done(c Change) bool {
+	if len(c.Want) == 0 || !slices.Equal(b.mine(c.Mark), c.Want) || len(Missing(b.Next, c.Want)) > 0 {
+		return false
+	}
+	ours := c.Found.Ours()
+	stays := append(c.Found.Foreign(ours), c.Want...)
+	return len(Missing(stays, has(b.Next, ours))) == 0
+}
+
 // setDropIn writes our file and has grub.cfg made anew. When it goes, it stays without arguments until grub.cfg has none: whoever is killed in between finds it.
 func (l *Loader) setDropIn(ctx context.Context, b *Boot, c Change) error {
 	conn, file := l.host.Conn(), DropIn(c.Mark)
@@ -25,6 +35,9 @@ func (l *Loader) setDropIn(ctx context.Context, b *Boot, c Change) error {
 			return nil
 		}
 		return l.tool(ctx, "update-grub") // somebody has removed the file alone
+	}
+	if b.done(c) {
+		return nil
 	}
 	if err := dropin.Write(ctx, conn, file, c.Mark, assignment(c.Want)+"\n"); err != nil {
 		return err
@@ -52,6 +65,9 @@ func (l *Loader) setLine(ctx context.Context, b *Boot, c Change) error {
 			return nil
 		}
 		return l.tool(ctx, name, "-o", b.Source)
+	}
+	if b.done(c) {
+		return nil
 	}
 	text, err := dropin.PutLine(now, c.Mark, assignment(c.Want))
 	if err != nil {
