@@ -99,19 +99,24 @@ func (s *session) look(ctx context.Context) (*world, error) {
 	if s.world != nil {
 		return s.world, nil
 	}
+	// Side by side: each of the two is some round trips one after another.
+	var version string
+	var versionErr error
+	asked := make(chan struct{})
+	go func() {
+		defer close(asked)
+		version, versionErr = s.daemonVersion(ctx)
+	}()
 	res, err := s.transactLocked(ctx, worldSelects())
+	<-asked
 	if errors.Is(err, errStopped) {
 		s.world = &world{bridges: map[string]*bridge{}, ports: map[string]*port{}}
 		return s.world, nil
 	}
-	if err != nil {
+	if err := cmp.Or(err, versionErr); err != nil {
 		return nil, err
 	}
 	w := newWorld(res)
-	version, err := s.daemonVersion(ctx)
-	if err != nil {
-		return nil, err
-	}
 	w.daemon, w.root.ovsVersion = version != "", version
 	s.world = w
 	return w, nil

@@ -29,6 +29,19 @@ func (p *planner) refresh() {
 			g.Go(func() error { p.read(e); return nil })
 		}
 	}
+	// The checks want every host's facts: asked for now, they cost no time of their own. An error comes up where they are used.
+	asked := map[string]bool{}
+	for _, e := range p.instances() {
+		if name := e.inst.Host; p.opt.Refresh && !p.opt.Destroy && name != "" && !asked[name] && p.scope.covers(e.inst.Addr) {
+			asked[name] = true
+			g.Go(func() error {
+				if h := p.host(name); h != nil {
+					_, _ = h.Facts(p.ctx)
+				}
+				return nil
+			})
+		}
+	}
 	for _, i := range p.instances() { // in the state's order: what is read first is the same each time
 		read(i)
 	}
