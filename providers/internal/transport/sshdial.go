@@ -238,9 +238,10 @@ func timed(inner io.ReadWriteCloser, messages bool) net.Conn {
 	if messages {
 		size = messageLimit
 	}
+	end := sync.OnceValue(inner.Close)
 	pass := func(to io.Writer, from io.Reader) {
 		_, _ = io.CopyBuffer(struct{ io.Writer }{to}, struct{ io.Reader }{from}, make([]byte, size))
-		_ = inner.Close()
+		_ = end()
 		_ = far.Close()
 	}
 	go pass(far, in)
