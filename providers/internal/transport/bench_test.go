@@ -7,9 +7,6 @@ import (
 	"plumb/providers/internal/transport"
 )
 
-// noStartFiles keeps what root's bash reads when it is started from being measured: a .bashrc takes as long as it takes.
-const noStartFiles = "SetEnv HOME=/nonexistent"
-
 // BenchmarkReadFiles reads what facts and processes need, here and through a real sshd on this machine (with PLUMB_REAL=1).
 func BenchmarkReadFiles(b *testing.B) {
 	each := func(name string, open func(*testing.B) providers.Conn) {
@@ -27,7 +24,7 @@ func BenchmarkReadFiles(b *testing.B) {
 		})
 	}
 	each("here", func(*testing.B) providers.Conn { return transport.NewLocal("here") })
-	each("ssh", func(b *testing.B) providers.Conn { return startSSHD(b, noStartFiles).open(b, nil) })
+	each("ssh", func(b *testing.B) providers.Conn { return startSSHD(b).open(b, nil) })
 }
 
 func BenchmarkRun(b *testing.B) {
@@ -42,7 +39,7 @@ func BenchmarkRun(b *testing.B) {
 		})
 	}
 	each("here", func(*testing.B) providers.Conn { return transport.NewLocal("here") })
-	each("ssh", func(b *testing.B) providers.Conn { return startSSHD(b, noStartFiles).open(b, nil) })
+	each("ssh", func(b *testing.B) providers.Conn { return startSSHD(b).open(b, nil) })
 }
 
 func BenchmarkConnect(b *testing.B) {

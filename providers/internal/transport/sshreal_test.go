@@ -64,8 +64,9 @@ func startSSHDIn(t testing.TB, wrapper []string, options ...string) *sshd {
 		t.Fatal(err)
 	}
 	write("known_hosts", fmt.Sprintf("[127.0.0.1]:%d %s", d.port, hostPublic))
+	// Without a home bash reads no .bashrc, which takes as long as it takes.
 	config := fmt.Sprintf("ListenAddress 127.0.0.1:%d\nHostKey %s/host\nAuthorizedKeysFile %s/authorized\nUsePAM no\nStrictModes no\nPasswordAuthentication no\nKbdInteractiveAuthentication no\n"+
-		"PermitRootLogin prohibit-password\nPidFile none\nMaxStartups 100\n%s\n", d.port, d.dir, d.dir, strings.Join(options, "\n"))
+		"PermitRootLogin prohibit-password\nPidFile none\nMaxStartups 100\nSetEnv HOME=/nonexistent\n%s\n", d.port, d.dir, d.dir, strings.Join(options, "\n"))
 	write("config", config)
 	if _, err := os.Stat("/run/sshd"); err != nil { // where it drops its privileges to; a package's unit makes it otherwise
 		if err := os.Mkdir("/run/sshd", 0o755); err != nil {
