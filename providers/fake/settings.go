@@ -30,7 +30,7 @@ func settingsPrograms() map[string]program {
 }
 
 func settingsScripts() map[string]program {
-	return map[string]program{"plumb-units": unitsScript, "plumb-apt": aptScript}
+	return map[string]program{"plumb-apt": aptScript}
 }
 
 // settingsSeed are the files that package settings looks at.

@@ -158,10 +158,14 @@ func (h *host) changeUnit(r *run, verb, name string) int {
 }
 
 func (h *host) showUnits(r *run, names []string) int {
-	if slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(n, "*") }) {
-		names = slices.Sorted(maps.Keys(h.state.Settings.Units))
-		// What does not run is not loaded.
-		names = slices.DeleteFunc(names, func(n string) bool { return h.state.Settings.Units[n].Active != "active" })
+	pattern := func(n string) bool { return strings.HasPrefix(n, "*") }
+	if slices.ContainsFunc(names, pattern) {
+		names = slices.DeleteFunc(slices.Clone(names), pattern)
+		for _, n := range slices.Sorted(maps.Keys(h.state.Settings.Units)) {
+			if h.state.Settings.Units[n].Active == "active" && !slices.Contains(names, n) { // what does not run is not loaded
+				names = append(names, n)
+			}
+		}
 	}
 	for i, n := range names {
 		if i > 0 {
@@ -182,19 +186,6 @@ func (h *host) showUnits(r *run, names []string) int {
 			result = "exit-code"
 		}
 		r.printf("Result=%s\nId=%s\nNames=%s\nLoadState=%s\nActiveState=%s\nSubState=%s\nUnitFileState=%s\nInvocationID=%s\n", result, n, n, load, u.Active, sub, u.File, h.state.Settings.Invocations[n])
-	}
-	return 0
-}
-
-// unitsScript is what package settings lists all units by.
-func unitsScript(h *host, r *run) int {
-	if !h.booted() {
-		return r.fail(1, "System has not been booted with systemd as init system (PID 1). Can't operate.")
-	}
-	h.showUnits(r, []string{"*"})
-	r.printf("\nfiles\n")
-	for _, n := range slices.Sorted(maps.Keys(h.state.Settings.Units)) {
-		r.printf("%s %s enabled\n", n, h.state.Settings.Units[n].File)
 	}
 	return 0
 }

@@ -162,7 +162,7 @@ func (s seat) try(t *testing.T, w *world, value string) (cmds []providers.Cmd, r
 }
 
 // ownScript says that a script is one of ours, in which no value can be.
-func ownScript(script string) bool { return script == aptScript || script == unitsScript }
+func ownScript(script string) bool { return script == aptScript }
 
 // wantData checks that a value is in no script, and never where a command would take it for an option.
 func wantData(t *testing.T, s seat, value string, cmds []providers.Cmd) {

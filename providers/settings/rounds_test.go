@@ -22,7 +22,7 @@ func TestRoundTrips(t *testing.T) {
 			return attrs{"key": str([]string{"net.core.rmem_max", "net.core.wmem_max", "vm.swappiness", "net.ipv4.tcp_rmem", "net.ipv4.conf.all.rp_filter", "net.ipv4.conf.eth0.rp_filter"}[i%6]), "value": str("1")}
 		}, 4, 0},
 		{Module{}, func(int) attrs { return attrs{"name": str("tcp-cubic")} }, 2, 0},
-		{Service{}, func(int) attrs { return attrs{"name": str("chrony")} }, 0, 1},
+		{Service{}, func(int) attrs { return attrs{"name": str("chrony")} }, 0, 3},
 		{Package{}, func(int) attrs { return attrs{"names": strs("hello")} }, 0, 1},
 		{Mount{}, func(i int) attrs {
 			return attrs{"target": str(fmt.Sprintf("/mnt/%d", i)), "source": str("x"), "type": str("tmpfs")}

@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/zclconf/go-cty/cty"
@@ -84,52 +86,97 @@ func (u unit) running() bool {
 	return slices.Contains([]string{"active", "reloading", "activating", "refreshing"}, u.active)
 }
 
+const unitProperties = "--property=Id,Names,LoadState,ActiveState,SubState,UnitFileState,InvocationID,Result"
+
 type unitsKey struct{}
 
-const unitProperties = "Id,Names,LoadState,ActiveState,SubState,UnitFileState,InvocationID,Result"
-
-// unitsScript lists all units that systemd has loaded, and then all that there are files of.
-const unitsScript = `systemctl show --no-pager --property="$1" '*.service' '*.socket' '*.timer' '*.path' && echo && echo files && ` +
-	`systemctl list-unit-files --no-pager --no-legend --full --type=service,socket,timer,path`
-
-// units reads all units of a host, once.
-func units(ctx context.Context, h providers.Host) (*cache[map[string]unit], map[string]unit, error) {
-	c, err := cacheOf[map[string]unit](ctx, h, unitsKey{})
-	if err != nil {
-		return nil, nil, err
-	}
-	all, err := c.get(ctx, func(ctx context.Context) (map[string]unit, error) {
-		out, err := run(ctx, h, "sh", "-c", unitsScript, "plumb-units", unitProperties)
-		if err != nil {
-			return nil, fmt.Errorf("list the units of systemd: %w", err)
-		}
-		return parseUnits(out), nil
-	})
-	return c, all, err
+// unitsSeen is what was seen of the units of one host and run, by name.
+type unitsSeen struct {
+	batch *batch[unit]
+	mu    sync.Mutex
+	known map[string]unit
+	asked int
+	all   bool
 }
 
-// parseUnits reads blocks "Key=Value" separated by blank lines, and after a line "files" lines "UNIT STATE PRESET".
+// few is how many units are asked for by name; whoever has more asks for all that systemd has loaded, which takes longer once.
+const few = 16
+
+func unitsOf(ctx context.Context, h providers.Host) (*unitsSeen, error) {
+	if h == nil {
+		return nil, errNoHost
+	}
+	v, err := h.Shared(ctx, unitsKey{}, func(context.Context) (any, error) {
+		u := &unitsSeen{known: map[string]unit{}}
+		u.batch = newBatch(func(ctx context.Context, names []string) (map[string]unit, error) { return u.ask(ctx, h, names) })
+		return u, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return v.(*unitsSeen), nil
+}
+
+// ask asks systemd for units, and for all that are loaded when it has been asked for many.
+func (u *unitsSeen) ask(ctx context.Context, h providers.Host, names []string) (map[string]unit, error) {
+	args := append([]string{"systemctl", "show", "--no-pager", unitProperties, "--"}, names...)
+	u.mu.Lock()
+	u.asked += len(names)
+	if u.asked > few && !u.all {
+		u.all = true
+		args = append(args, "*.service", "*.socket", "*.timer", "*.path")
+	}
+	u.mu.Unlock()
+	out, err := run(ctx, h, args...)
+	if err != nil {
+		return nil, fmt.Errorf("look at the units of systemd: %w", err)
+	}
+	found := parseUnits(out)
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	maps.Copy(u.known, found)
+	return found, nil
+}
+
+// changed makes whoever looks next ask again.
+func (u *unitsSeen) changed() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.known, u.all = map[string]unit{}, false
+}
+
+// find is one unit, as it was seen in this run.
+func find(ctx context.Context, h providers.Host, name string) (unit, error) {
+	all, err := unitsOf(ctx, h)
+	if err != nil {
+		return unit{}, err
+	}
+	all.mu.Lock()
+	u, known := all.known[name]
+	all.mu.Unlock()
+	if known {
+		return u, nil
+	}
+	return all.batch.get(ctx, name)
+}
+
+// ask asks for one unit now.
+func ask(ctx context.Context, h providers.Host, name string) (unit, error) {
+	out, err := run(ctx, h, "systemctl", "show", "--no-pager", unitProperties, "--", name)
+	if err != nil {
+		return unit{}, fmt.Errorf("look at unit %s: %w", name, err)
+	}
+	u, _ := parseUnit(out)
+	return u, nil
+}
+
+// parseUnits reads blocks "Key=Value" separated by blank lines.
 func parseUnits(out string) map[string]unit {
 	all := map[string]unit{}
-	shown, files, _ := strings.Cut(out, "\nfiles\n")
-	for block := range strings.SplitSeq(shown, "\n\n") {
+	for block := range strings.SplitSeq(out, "\n\n") {
 		u, names := parseUnit(block)
 		for _, n := range names {
 			all[n] = u
-		}
-	}
-	for line := range strings.Lines(files) {
-		f := strings.Fields(line)
-		if len(f) < 2 {
-			continue
-		}
-		// What systemd has not loaded does not run.
-		if _, loaded := all[f[0]]; !loaded {
-			load := "loaded"
-			if strings.HasPrefix(f[1], "masked") {
-				load = "masked"
-			}
-			all[f[0]] = unit{load: load, active: "inactive", sub: "dead", file: f[1]}
 		}
 	}
 	return all
@@ -158,31 +205,6 @@ func parseUnit(block string) (u unit, names []string) {
 		}
 	}
 	return u, names
-}
-
-// find is one unit among all; one that is made of a template has no file of its own, and is asked for.
-func find(ctx context.Context, h providers.Host, name string) (unit, error) {
-	_, all, err := units(ctx, h)
-	if err != nil {
-		return unit{}, err
-	}
-	if u, known := all[name]; known {
-		return u, nil
-	}
-	if !strings.Contains(name, "@") {
-		return unit{load: "not-found", active: "inactive"}, nil
-	}
-	return ask(ctx, h, name)
-}
-
-// ask asks for one unit now.
-func ask(ctx context.Context, h providers.Host, name string) (unit, error) {
-	out, err := run(ctx, h, "systemctl", "show", "--no-pager", "--property="+unitProperties, "--", name)
-	if err != nil {
-		return unit{}, fmt.Errorf("look at unit %s: %w", name, err)
-	}
-	u, _ := parseUnit(out)
-	return u, nil
 }
 
 // service is what an instance wants.
@@ -321,12 +343,11 @@ func (Service) Apply(ctx context.Context, req providers.ApplyRequest) (providers
 	if err != nil {
 		return providers.ApplyResult{}, err
 	}
-	c, err := cacheOf[map[string]unit](ctx, req.Host, unitsKey{})
+	all, err := unitsOf(ctx, req.Host)
 	if err != nil {
 		return providers.ApplyResult{}, err
 	}
-	c.drop()
-	defer c.drop()
+	defer all.changed()
 	u, err := recorded[undoService](req.Undo)
 	if err != nil {
 		return providers.ApplyResult{}, err

@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -17,14 +18,14 @@ func TestUnits(t *testing.T) {
 			t.Errorf("%q: %q, %v", name, got, err)
 		}
 	}
-	all := parseUnits("Id=a.service\nNames=a.service alias.service\nLoadState=loaded\nActiveState=active\nUnitFileState=enabled\n\nId=b.service\nActiveState=failed\n\nfiles\na.service enabled enabled\nc.service disabled enabled\nd.service masked enabled\n")
-	if all["alias.service"].active != "active" || all["b.service"].active != "failed" || all["c.service"].file != "disabled" || all["c.service"].load != "loaded" || all["d.service"].load != "masked" {
+	all := parseUnits("Id=a.service\nNames=a.service alias.service\nLoadState=loaded\nActiveState=active\nUnitFileState=enabled\n\nId=b.service\nActiveState=failed\n\nId=d.service\nLoadState=masked\n")
+	if all["alias.service"].active != "active" || all["b.service"].active != "failed" || all["a.service"].file != "enabled" || all["d.service"].load != "masked" {
 		t.Errorf("%+v", all)
 	}
 }
 
 func FuzzUnits(f *testing.F) {
-	f.Add("Id=a.service\nNames=a.service b.service\nActiveState=active\n\nfiles\na.service enabled enabled\n")
+	f.Add("Id=a.service\nNames=a.service b.service\nActiveState=active\n\nId=c.service\n")
 	f.Fuzz(func(t *testing.T, out string) { parseUnits(out) })
 }
 
@@ -116,8 +117,8 @@ func TestServiceRefusals(t *testing.T) {
 	wantProblem(t, planOf(t, Service{}, again, attrs{"name": str("chrony")}), "No systemd", "host_command")
 }
 
-// A hundred instances cost one look.
-func TestServicesShareOneLook(t *testing.T) {
+// Many instances cost few looks, whether systemd has loaded their units or not.
+func TestServicesShareTheirLooks(t *testing.T) {
 	w := newWorld(t)
 	h := w.open(t)
 	defer h.Close()
@@ -125,13 +126,27 @@ func TestServicesShareOneLook(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := h.Reads().Commands
+	names := []string{"chrony", "irqbalance", "lldpd", "getty@tty7", "none"}
 	for range 100 {
-		prior := conformance.Desired(&Service{}.Schema().Block, attrs{"name": str("chrony")})
-		if _, err := (Service{}).Read(t.Context(), providers.ReadRequest{Host: h, Prior: prior}); err != nil {
-			t.Fatal(err)
+		for _, n := range names {
+			if _, err := (Service{}).Read(t.Context(), providers.ReadRequest{Host: h, Prior: conformance.Desired(&Service{}.Schema().Block, attrs{"name": str(n)})}); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
-	if r := h.Reads(); r.Commands != before+1 {
+	if r := h.Reads(); r.Commands != before+len(names) {
 		t.Errorf("%+v", r)
+	}
+	all, err := unitsOf(t.Context(), h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var many []string
+	for i := range few + 1 {
+		many = append(many, fmt.Sprintf("none%d.service", i))
+	}
+	all.changed()
+	if got, err := all.ask(t.Context(), h, many); err != nil || got["chrony.service"].active != "active" || got["none1.service"].load != "not-found" {
+		t.Error(got, err)
 	}
 }
