@@ -51,7 +51,7 @@ var rules = []rule{
 }
 
 // providerPackages may be imported by the listed ones only: one provider never imports another.
-var sharedProviders = []string{"providers/internal", "providers/builtin", "providers/fake", "providers/conformance"}
+var sharedProviders = []string{"providers/internal", "providers/builtin", "providers/fake", "providers/conformance", "providers/labhost"}
 
 func TestImportRules(t *testing.T) {
 	walk(t, func(file, pkg string, test bool, f *ast.File) {
@@ -103,7 +103,7 @@ var clockOK = []string{"providers", "cmd"}
 
 func TestInjectedEnvironment(t *testing.T) {
 	walk(t, func(file, pkg string, test bool, f *ast.File) {
-		if test || !covers([]string{"lang", "providers", "stages"}, pkg) || covers([]string{"providers/internal/transport"}, pkg) {
+		if test || !covers([]string{"lang", "providers", "stages"}, pkg) || covers([]string{"providers/internal/transport", "providers/labhost"}, pkg) {
 			return
 		}
 		ast.Inspect(f, func(n ast.Node) bool {

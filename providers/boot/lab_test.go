@@ -15,7 +15,7 @@ import (
 	"plumb/providers/conformance"
 	"plumb/providers/host"
 	"plumb/providers/internal/hostkit"
-	"plumb/providers/internal/labhost"
+	"plumb/providers/labhost"
 )
 
 // labInstance is a setting that takes effect with a reboot.

@@ -8,7 +8,7 @@ import (
 	"plumb/providers"
 	"plumb/providers/conformance"
 	"plumb/providers/internal/hostkit"
-	"plumb/providers/internal/labhost"
+	"plumb/providers/labhost"
 )
 
 // Real NICs on the virtual host (PLUMB_LAB): the suite takes each from its driver and gives it back a dozen times, with addresses and routes on its interface.

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"plumb/providers"
-	"plumb/providers/internal/labhost"
+	"plumb/providers/labhost"
 )
 
 // The host has what the suites need (PLUMB_LAB names its folder).
