@@ -9,6 +9,7 @@ type Facts struct {
 	Cmdline, BootID                string
 	Root, Systemd                  bool
 	CPUModel                       string
+	CPUFlags                       map[string]bool // as in /proc/cpuinfo of the first CPU: "avx2", "pdpe1gb"
 	CPUs                           []CPU
 	Caches                         []Cache
 	Nodes                          []Node
@@ -116,4 +117,41 @@ func (f *Facts) NIC(pci string) *NIC {
 		}
 	}
 	return nil
+}
+
+// CPU finds a logical CPU by its number; nil when there is none.
+func (f *Facts) CPU(id int) *CPU {
+	for i := range f.CPUs {
+		if f.CPUs[i].ID == id {
+			return &f.CPUs[i]
+		}
+	}
+	return nil
+}
+
+// Online are the numbers of the CPUs that run, in order.
+func (f *Facts) Online() []int { return f.numbers(func(c CPU) bool { return c.Online }) }
+
+// Isolated are the numbers of the CPUs that the scheduler puts nothing on, in order.
+func (f *Facts) Isolated() []int { return f.numbers(func(c CPU) bool { return c.Isolated }) }
+
+func (f *Facts) numbers(is func(CPU) bool) []int {
+	var out []int
+	for _, c := range f.CPUs {
+		if is(c) {
+			out = append(out, c.ID)
+		}
+	}
+	return out
+}
+
+// Locked says why the kernel takes no module without a trusted signature, in a clause: Secure Boot, or its lockdown; "" when it does.
+func (f *Facts) Locked() string {
+	switch {
+	case f.SecureBoot != nil && *f.SecureBoot:
+		return "Secure Boot is on"
+	case f.Lockdown == "integrity" || f.Lockdown == "confidentiality":
+		return "the kernel is locked down (" + f.Lockdown + ")"
+	}
+	return ""
 }

@@ -111,6 +111,9 @@ func parseFacts(files fileset, told, address string) (*providers.Facts, error) {
 		return nil, err
 	}
 	spread(all, func(i *providers.Interface) *bool { return &i.DefaultRoute })
+	if address == "" {
+		address = arrival(told)
+	}
 	markManagement(all, address)
 	if err := parseNICs(files, all, f); err != nil {
 		return nil, err

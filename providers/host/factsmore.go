@@ -56,7 +56,7 @@ func truth(b *bool) cty.Value {
 	return cty.BoolVal(*b)
 }
 
-func modulesValue(m map[string]bool) cty.Value {
+func setValue(m map[string]bool) cty.Value {
 	var out []cty.Value
 	for _, name := range slices.Sorted(maps.Keys(m)) {
 		out = append(out, cty.StringVal(name))

@@ -121,6 +121,7 @@ func (f fileset) interfacesOf(dir string) []string {
 
 // markManagement notes which interface our own connection comes in by, or a bond or bridge above it.
 func markManagement(all map[string]*providers.Interface, address string) {
+	address, _, _ = strings.Cut(address, "%") // the zone of a link-local one
 	if address == "" {
 		return
 	}

@@ -30,6 +30,12 @@ func parsePower(files fileset, f *providers.Facts) error {
 	if m := regexp.MustCompile(`(?m)^model name\s*:\s*(.+)$`).FindSubmatch(files["/proc/cpuinfo"]); m != nil {
 		f.CPUModel = string(m[1])
 	}
+	f.CPUFlags = map[string]bool{}
+	if m := regexp.MustCompile(`(?m)^(?:flags|Features)\s*:\s*(.+)$`).FindSubmatch(files["/proc/cpuinfo"]); m != nil { // of x86, of ARM
+		for _, flag := range strings.Fields(string(m[1])) {
+			f.CPUFlags[flag] = true
+		}
+	}
 	p := &f.Power
 	add := func(list *[]string, words ...string) {
 		for _, w := range words {
@@ -65,7 +71,7 @@ func parsePower(files fileset, f *providers.Facts) error {
 	if m := regexp.MustCompile(`\[(\w+)\]`).FindStringSubmatch(files.text("/sys/kernel/security/lockdown")); m != nil {
 		f.Lockdown = m[1]
 	}
-	if b := files[secureBoot]; len(b) == 5 {
+	if b := files[secureBoot]; len(b) >= 5 {
 		on := b[4] == 1
 		f.SecureBoot = &on
 	}

@@ -12,34 +12,62 @@ import (
 )
 
 // factsScript prints what no file tells, in sections that begin with "=== NAME". Every part may fail by itself: what is not installed is left out. Units are its
-// arguments. Of programs that are slow to start the packages are asked, and the program itself only where no package has it.
-const factsScript = `export LC_ALL=C
+// arguments. The slow parts run side by side: each feeds a descriptor of what comes after it in the pipeline. Of programs that are slow to start the packages are asked, and the
+// program itself only where no package has it. Virtual functions are not asked for their firmware: it is that of the physical function, and there may be hundreds.
+const factsScript = `export LC_ALL=C PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin"
+packages() {
+	if command -v dpkg-query >/dev/null; then
+		dpkg-query -W -f '${Package} ${Version} ${db:Status-Status}\n' dpdk dpdk-dev qemu-system-x86 libvirt-daemon docker.io docker-ce podman tuned driverctl
+	elif command -v rpm >/dev/null; then
+		rpm -q --qf '%{NAME} %{VERSION}-%{RELEASE} installed\n' dpdk dpdk-devel qemu-kvm-core qemu-kvm qemu-system-x86-core libvirt-daemon docker-ce podman tuned driverctl
+	fi
+}
+units() { [ ! -d /run/systemd/system ] || systemctl show -p Id -p LoadState -p ActiveState -p UnitFileState -- "$@"; }
+program() {
+	what=$1 names=$2; shift 2
+	for name in $names; do
+		case "
+$packages" in *"
+$name "[0-9]*) return ;; esac
+	done
+	command -v "$1" >/dev/null || return 0
+	echo "$what: $("$@" 2>/dev/null </dev/null | head -n 1)"
+}
+programs() {
+	echo "=== packages"; packages=$(cat); echo "$packages"
+	echo "=== programs"
+	program dpdk "dpdk-dev dpdk dpdk-devel" pkg-config --modversion libdpdk
+	program qemu "qemu-system-x86 qemu-kvm-core qemu-kvm qemu-system-x86-core" qemu-system-x86_64 --version
+	program libvirt libvirt-daemon libvirtd --version
+	program docker "docker.io docker-ce" docker --version
+	program podman podman podman --version
+}
+packages 2>/dev/null | programs | { exec 3<&0; ovs-vswitchd --version 2>/dev/null | { exec 4<&0; units "$@" 2>/dev/null | {
 echo "=== address"; ip -j address show 2>/dev/null
 echo "=== route"; ip -j route show table main 2>/dev/null; ip -j -6 route show default 2>/dev/null
-echo "=== units"; [ ! -d /run/systemd/system ] || systemctl show -p Id -p LoadState -p ActiveState -- "$@" 2>/dev/null
+echo "=== connection"; echo "$SSH_CONNECTION"
 echo "=== firmware"
 for n in /sys/class/net/*; do
-	[ -e "$n/device" ] || continue
-	echo "interface: ${n##*/}"; echo "speed: $(cat "$n/speed" 2>/dev/null)"; ethtool -i "${n##*/}" 2>/dev/null
+	[ -e "$n/device" ] && [ ! -e "$n/device/physfn" ] || continue
+	speed=; { read -r speed <"$n/speed"; } 2>/dev/null
+	echo "interface: ${n##*/}"; echo "speed: $speed"; ethtool -i "${n##*/}" 2>/dev/null
 done
-echo "=== packages"
-if command -v dpkg-query >/dev/null 2>&1; then
-	dpkg-query -W -f '${Package} ${Version} ${db:Status-Status}\n' dpdk dpdk-dev qemu-system-x86 libvirt-daemon docker.io podman tuned driverctl 2>/dev/null
-elif command -v rpm >/dev/null 2>&1; then
-	rpm -q --qf '%{NAME} %{VERSION}-%{RELEASE} installed\n' dpdk qemu-kvm libvirt-daemon docker-ce podman tuned driverctl 2>/dev/null | grep -v ' is not installed'
-fi
-echo "=== ovs"; ovs-vswitchd --version 2>/dev/null
+echo "=== units"; cat
+echo "=== ovs"; cat <&4
+cat <&3
 echo "=== end"
+} } }
 `
 
-// packages that tell a version, by what it is called in facts.
-var packages = map[string][]string{"dpdk": {"dpdk-dev", "dpdk"}, "qemu": {"qemu-system-x86", "qemu-kvm"}, "libvirt": {"libvirt-daemon"}, "docker": {"docker.io", "docker-ce"},
-	"podman": {"podman"}, "tuned": {"tuned"}, "driverctl": {"driverctl"}}
+// packages that tell a version, by what it is called in facts: those that the script asks for.
+var packages = map[string][]string{"dpdk": {"dpdk-dev", "dpdk-devel", "dpdk"}, "qemu": {"qemu-system-x86", "qemu-kvm-core", "qemu-kvm", "qemu-system-x86-core"}, "libvirt": {"libvirt-daemon"},
+	"docker": {"docker.io", "docker-ce"}, "podman": {"podman"}, "tuned": {"tuned"}, "driverctl": {"driverctl"}}
 
 // factUnits are the systemd units that matter to a testbed.
 func factUnits() []string {
-	return []string{"irqbalance.service", "tuned.service", "openvswitch-switch.service", "openvswitch.service", "ovs-vswitchd.service", "NetworkManager.service", "firewalld.service",
-		"libvirtd.service", "docker.service", "podman.socket", "lldpd.service", "ksm.service", "ksmtuned.service", "power-profiles-daemon.service"}
+	return []string{"irqbalance.service", "tuned.service", "openvswitch-switch.service", "openvswitch.service", "ovs-vswitchd.service", "NetworkManager.service", "systemd-networkd.service",
+		"firewalld.service", "libvirtd.service", "docker.service", "podman.socket", "lldpd.service", "lldpad.service", "ksm.service", "ksmtuned.service", "numad.service", "thermald.service", "auditd.service",
+		"power-profiles-daemon.service", "unattended-upgrades.service"}
 }
 
 // sections are the parts of the script's answer, by name.
@@ -59,7 +87,7 @@ func sections(out string) map[string]string {
 // parseScript fills in what the script told.
 func parseScript(out string, f *providers.Facts) (map[string]*providers.Interface, error) {
 	parts := sections(out)
-	if _, ok := parts["end"]; !ok && !strings.Contains(out, "=== end") {
+	if !strings.Contains(out, "=== end\n") {
 		return nil, fmt.Errorf("the answer of the host is cut off")
 	}
 	f.Versions = map[string]string{}
@@ -72,6 +100,12 @@ func parseScript(out string, f *providers.Facts) (map[string]*providers.Interfac
 	for what, names := range packages {
 		if i := slices.IndexFunc(names, func(n string) bool { return installed[n] != "" }); i >= 0 {
 			f.Versions[what] = installed[names[i]]
+		}
+	}
+	for line := range strings.Lines(parts["programs"]) {
+		what, text, _ := strings.Cut(line, ":")
+		if v := regexp.MustCompile(`\d+(\.\d+)+`).FindString(text); v != "" {
+			f.Versions[what] = v
 		}
 	}
 	if m := regexp.MustCompile(`\(Open vSwitch\) (\S+)`).FindStringSubmatch(parts["ovs"]); m != nil {
@@ -90,6 +124,14 @@ func upstream(v string) string {
 		v = rest
 	}
 	return regexp.MustCompile(`^[0-9]+(\.[0-9]+)*`).FindString(v)
+}
+
+// arrival is where the shell's own SSH connection ends at: the third word of SSH_CONNECTION (ssh(1)). It tells of a Plumb that somebody started by SSH on the host itself.
+func arrival(told string) string {
+	if w := strings.Fields(sections(told)["connection"]); len(w) == 4 {
+		return w[2]
+	}
+	return ""
 }
 
 // parseUnits reads `systemctl show`: blocks of KEY=VALUE with an empty line in between.
@@ -173,7 +215,7 @@ func parseInterfaces(parts map[string]string) (map[string]*providers.Interface, 
 			}
 		case key == "driver":
 			at.Driver = value
-		case key == "firmware-version":
+		case key == "firmware-version" && value != "N/A":
 			at.Firmware = value
 		}
 	}

@@ -34,6 +34,7 @@ func factsSchema() *schema.Resource {
 			"cpus":          attr(cty.List(cpuType()), "Every CPU: id, NUMA node, core and socket, whether it is online and isolated, and the hyperthreads it shares its core with, as a list."),
 			"os":            attr(cty.List(cty.String), "ID, then ID_LIKE of os-release(5): [\"debian\"]."),
 			"cpu_model":     attr(cty.String, "Model of the CPUs."),
+			"cpu_flags":     attr(cty.Set(cty.String), "What the CPUs can do, as in /proc/cpuinfo: avx2, pdpe1gb."),
 			"caches":        attr(cty.List(cacheType()), "Every cache: level, kind (Data, Instruction, Unified), size in KB, and the CPUs that share it, as a list."),
 			"power":         attr(powerType(), "How the CPUs save power: cpufreq's driver, the governors in use and those that there are, whether turbo is on (null: not known), the idle states that are enabled, and smt (on, off, forceoff, notsupported). Empty where the machine does not say."),
 			"lockdown":      attr(cty.String, "Lockdown of the kernel: none, integrity or confidentiality; empty where it has none."),
@@ -91,10 +92,10 @@ func factsValue(f *providers.Facts) cty.Value {
 		"distribution": cty.StringVal(f.Distribution), "root": cty.BoolVal(f.Root), "systemd": cty.BoolVal(f.Systemd),
 		"online_cpus": cpuList(online), "isolated_cpus": cpuList(isolated),
 		"cpus": listOrEmpty(cpus, cpuType()), "nodes": listOrEmpty(nodes, nodeType()),
-		"os": texts(f.OS), "cpu_model": cty.StringVal(f.CPUModel), "caches": cachesValue(f.Caches), "power": powerValue(&f.Power),
+		"os": texts(f.OS), "cpu_model": cty.StringVal(f.CPUModel), "cpu_flags": setValue(f.CPUFlags), "caches": cachesValue(f.Caches), "power": powerValue(&f.Power),
 		"lockdown": cty.StringVal(f.Lockdown), "secure_boot": truth(f.SecureBoot),
 		"iommu": cty.ObjectVal(map[string]cty.Value{"enabled": cty.BoolVal(f.IOMMU.Enabled), "noiommu": cty.BoolVal(f.IOMMU.NoIOMMU)}),
-		"nics":  nicsValue(f), "modules": modulesValue(f.Modules), "services": textMap(f.Services), "tuned": cty.StringVal(f.Tuned), "versions": textMap(f.Versions),
+		"nics":  nicsValue(f), "modules": setValue(f.Modules), "services": textMap(f.Services), "tuned": cty.StringVal(f.Tuned), "versions": textMap(f.Versions),
 	})
 }
 

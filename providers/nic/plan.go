@@ -11,6 +11,7 @@ import (
 	"plumb/providers"
 	"plumb/providers/internal/attr"
 	"plumb/providers/internal/hostkit"
+	"plumb/providers/internal/pcidriver"
 )
 
 // onVFIO is the kind of thing that every member of an IOMMU group has to be.
@@ -85,7 +86,7 @@ func problems(f *providers.Facts, host string, w want) []providers.Problem {
 	if !user || nic.Driver == w.driver {
 		return out
 	}
-	if bifurcated(nic) {
+	if pcidriver.Bifurcated(nic) {
 		add("driver", "NIC is used together with its kernel driver", "%s of %s (%04x:%04x, %s): DPDK drives such a NIC through its kernel driver, and on %s it is dead for both. Leave out this resource; the port takes the PCI address as it is.",
 			w.pci, host, nic.Vendor, nic.Product, called(nic.Driver), w.driver)
 		return out
@@ -101,15 +102,11 @@ func problems(f *providers.Facts, host string, w want) []providers.Problem {
 	if len(nic.VFs) > 0 {
 		add("pci", "NIC has virtual functions", "%s of %s has %d virtual functions (%s), which go when it is bound to another driver. Set their number to 0 first.", w.pci, host, len(nic.VFs), strings.Join(nic.VFs, ", "))
 	}
-	secure := f.SecureBoot != nil && *f.SecureBoot || f.Lockdown == "integrity" || f.Lockdown == "confidentiality"
-	reason := "Secure Boot is on"
-	if f.SecureBoot == nil || !*f.SecureBoot {
-		reason = "the kernel is locked down (" + f.Lockdown + ")"
-	}
+	reason := f.Locked()
 	switch {
-	case w.driver == igbUIO && secure:
+	case w.driver == igbUIO && reason != "":
 		add("driver", "igb_uio cannot be loaded", "On %s %s, and igb_uio is a module from outside the kernel, without a signature that it trusts: the kernel says \"Required key not available\". Use vfio-pci, which is part of the kernel.", host, reason)
-	case w.driver == uioGeneric && secure:
+	case w.driver == uioGeneric && reason != "":
 		add("driver", "uio_pci_generic gives no access to the NIC", "On %s %s, and the kernel then lets no program map the memory of a PCI device. Use vfio-pci.", host, reason)
 	case w.driver == uioGeneric && nic.PF != "":
 		add("driver", "uio_pci_generic needs an interrupt line", "%s of %s is a virtual function, which has message-signalled interrupts only, and uio_pci_generic refuses such devices. Use vfio-pci.", w.pci, host)
@@ -125,11 +122,6 @@ func orNone(list []string) string {
 		return "none"
 	}
 	return strings.Join(list, ", ")
-}
-
-// bifurcated says that DPDK uses the NIC beside its kernel driver: NVIDIA's (Mellanox's) mlx4 and mlx5, and Microsoft's MANA (DPDK's guides to those drivers).
-func bifurcated(n *providers.NIC) bool {
-	return n.Vendor == 0x15b3 || n.Vendor == 0x1414 && (n.Product == 0x00b9 || n.Product == 0x00ba) || n.Driver == "mlx5_core" || n.Driver == "mlx4_core" || n.Driver == "mana"
 }
 
 // viable lists the other members of a NIC's IOMMU group, which vfio takes as a whole: each must be on vfio-pci, too, or have no driver. Bridges do not count

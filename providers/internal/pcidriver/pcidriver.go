@@ -17,6 +17,12 @@ func ForDPDK(driver string) bool {
 	return slices.Contains([]string{"vfio-pci", "uio_pci_generic", "igb_uio", "mlx5_core", "mlx4_core", "mana"}, driver)
 }
 
+// Bifurcated says that DPDK uses the NIC beside its kernel driver, which has to stay: all of NVIDIA's (Mellanox's), which mlx4 and mlx5 drive, and Microsoft's MANA with its
+// virtual function ("bifurcated driver" in DPDK's guide to Linux drivers; PCI ids of its guides to mlx4, mlx5 and MANA).
+func Bifurcated(n *providers.NIC) bool {
+	return n.Vendor == 0x15b3 || n.Vendor == 0x1414 && (n.Product == 0x00b9 || n.Product == 0x00ba) || slices.Contains([]string{"mlx5_core", "mlx4_core", "mana"}, n.Driver)
+}
+
 // Need is what a user of a NIC needs; ok false: nothing, since the NIC is bound already or the host does not have it.
 func Need(f *providers.Facts, host, pci string) (need providers.Named, ok bool) {
 	nic := f.NIC(pci)
