@@ -1,8 +1,8 @@
 package fake
 
 import (
+	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -35,14 +35,6 @@ type controller struct {
 	Bound    string `json:"bound"`
 	Override string `json:"override"`
 }
-
-// link is what ip(8) keeps of an interface beside /sys/class/net.
-type link struct {
-	Addresses []string `json:"addresses"` // with prefix length
-	Routes    []route  `json:"routes"`
-}
-
-type route struct{ Dst, Gateway string }
 
 // AddNIC puts a NIC in, bound to its kernel driver.
 func (c *Conn) AddNIC(n NIC) error {
@@ -106,26 +98,10 @@ func (h *host) interfaceOf(c *controller) error {
 	if c.Interface == "" {
 		return nil
 	}
-	at, below := h.real("/sys/class/net/"+c.Interface, false), h.real(pciDevices+c.PCI+"/net/"+c.Interface, false)
 	if c.Bound != c.Driver {
-		delete(h.state.Links, c.Interface)
-		if err := os.RemoveAll(at); err != nil {
-			return err
-		}
-		return os.RemoveAll(filepath.Dir(below))
+		return errors.Join(h.removeLink(c.Interface), os.RemoveAll(h.real(pciDevices+c.PCI+"/net", false)))
 	}
-	if h.exists("/sys/class/net/" + c.Interface) {
-		return nil
-	}
-	h.state.Links[c.Interface] = &link{}
-	for name, text := range map[string]string{"address": c.MAC, "mtu": "1500", "operstate": "down", "flags": "0x1002", "carrier": "0"} {
-		for _, dir := range []string{"/sys/class/net/" + c.Interface + "/", pciDevices + c.PCI + "/net/" + c.Interface + "/"} {
-			if err := h.put(dir+name, text+"\n"); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return h.addLink(c.Interface, c.MAC, c.PCI)
 }
 
 // writePCI is what the PCI bus does on a write; known is false for files that are none of its business.
@@ -236,96 +212,15 @@ func nicScripts() map[string]program {
 					r.printf("%s===\n", jsonLine([]any{l}))
 				}
 			}
-			routes := []map[string]any{}
-			if l := h.state.Links[name]; l != nil {
-				for _, rt := range l.Routes {
-					routes = append(routes, map[string]any{"dst": rt.Dst, "gateway": rt.Gateway, "protocol": "static"})
-				}
+			for i, family := range []int{32, 128} {
+				routes := h.state.Network.Spaces[""].showRoutes("main", family)
+				r.printf("%s%s", jsonLine(slices.DeleteFunc(routes, func(o map[string]any) bool { return o["dev"] != name })), []string{"===\n", ""}[i])
 			}
-			r.printf("%s===\n[]\n", jsonLine(routes))
 			return 0
 		},
 	}
 }
 
 func nicPrograms() map[string]program {
-	return map[string]program{"udevadm": func(*host, *run) int { return 0 }, "ip": ip}
-}
-
-// ip is `ip -batch -` with the commands that Plumb gives back an interface by.
-func ip(h *host, r *run) int {
-	flags, _ := words(r.args[1:])
-	if !slices.Contains(flags, "-batch") {
-		h.unknown(r.args)
-		return r.fail(255, "ip: the fake host knows -batch only")
-	}
-	for line := range strings.Lines(string(r.stdin)) {
-		w := strings.Fields(line)
-		at := slices.Index(w, "dev")
-		if at < 0 || at+1 >= len(w) || !h.exists("/sys/class/net/"+w[at+1]) {
-			return r.fail(1, "Cannot find device")
-		}
-		name := w[at+1]
-		if h.state.Links[name] == nil {
-			h.state.Links[name] = &link{}
-		}
-		l := h.state.Links[name]
-		switch w[0] + " " + w[1] {
-		case "address replace":
-			if !slices.Contains(l.Addresses, w[2]) {
-				l.Addresses = append(l.Addresses, w[2])
-			}
-		case "route replace":
-			rt := route{Dst: w[2]}
-			if i := slices.Index(w, "via"); i > 0 {
-				rt.Gateway = w[i+1]
-			}
-			if !slices.Contains(l.Routes, rt) {
-				l.Routes = append(l.Routes, rt)
-			}
-		case "link set":
-			if err := h.setLink(name, w[at+2:]); err != nil {
-				return r.fail(2, "RTNETLINK answers: %v", err)
-			}
-		}
-	}
-	return 0
-}
-
-// setLink changes a link as `ip link set` does.
-func (h *host) setLink(name string, w []string) error {
-	files := map[string]string{}
-	var flags uint
-	fmt.Sscanf(h.get("/sys/class/net/"+name+"/flags"), "0x%x", &flags)
-	for i := 0; i < len(w); i++ {
-		switch w[i] {
-		case "mtu":
-			i++
-			files["mtu"] = w[i]
-		case "up":
-			flags |= 1
-		case "down":
-			flags &^= 1
-		case "promisc":
-			i++
-			if flags &^= 0x100; w[i] == "on" {
-				flags |= 0x100
-			}
-		}
-	}
-	files["flags"] = fmt.Sprintf("0x%x", flags)
-	dirs := []string{"/sys/class/net/" + name + "/"}
-	for _, c := range h.state.NICs {
-		if c.Interface == name {
-			dirs = append(dirs, pciDevices+c.PCI+"/net/"+name+"/")
-		}
-	}
-	for _, f := range slices.Sorted(maps.Keys(files)) {
-		for _, dir := range dirs {
-			if err := h.put(dir+f, files[f]+"\n"); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return map[string]program{"udevadm": func(*host, *run) int { return 0 }}
 }

@@ -47,6 +47,7 @@ func programs() map[string]program {
 	maps.Copy(all, nicPrograms())
 	maps.Copy(all, bootPrograms())
 	maps.Copy(all, loaderPrograms())
+	maps.Copy(all, networkPrograms())
 	return all
 }
 
@@ -55,6 +56,7 @@ func scripts() map[string]program {
 	all := settingsScripts()
 	maps.Copy(all, factsScripts())
 	maps.Copy(all, nicScripts())
+	maps.Copy(all, networkScripts())
 	return all
 }
 

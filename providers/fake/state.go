@@ -17,12 +17,12 @@ type state struct {
 	Unknown     []string               `json:"unknown_commands"`
 	Settings    settingsState          `json:"settings"`
 	NICs        map[string]*controller `json:"nics"`
-	Links       map[string]*link       `json:"links"`
+	Network     *network               `json:"network"`
 	Boots       int                    `json:"boots"`
 }
 
 func newState() *state {
-	return &state{NextPID: 1000, Procs: map[int]*process{}, Settings: newSettings(), NICs: map[string]*controller{}, Links: map[string]*link{}}
+	return &state{NextPID: 1000, Procs: map[int]*process{}, Settings: newSettings(), NICs: map[string]*controller{}}
 }
 
 func (c *Conn) stateFile() string { return filepath.Join(c.dir, "state.json") }
@@ -35,6 +35,9 @@ func (h *host) load() error {
 	h.state = newState()
 	if err := json.Unmarshal(b, h.state); err != nil {
 		return fmt.Errorf("%s: %w", h.stateFile(), err)
+	}
+	if h.state.Network == nil {
+		h.state.Network = seedNetwork()
 	}
 	b, err = os.ReadFile(filepath.Join(h.dir, "settings.json"))
 	if errors.Is(err, fs.ErrNotExist) {
