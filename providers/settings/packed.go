@@ -79,7 +79,7 @@ func compareRPM(a, b string) int {
 // before everything, ^ after the end and before all else.
 func compareSegments(a, b string) int {
 	word := func(c byte) bool { return digit(c) || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
-	separator := func(r rune) bool { return !word(byte(r)) && r != '~' && r != '^' }
+	separator := func(r rune) bool { return (r > 0x7f || !word(byte(r))) && r != '~' && r != '^' }
 	for {
 		a, b = strings.TrimLeftFunc(a, separator), strings.TrimLeftFunc(b, separator)
 		for _, mark := range []string{"~", "^"} {
