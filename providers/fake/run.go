@@ -56,6 +56,7 @@ func scripts() map[string]program {
 	all := settingsScripts()
 	maps.Copy(all, factsScripts())
 	maps.Copy(all, nicScripts())
+	maps.Copy(all, snapshotScripts())
 	maps.Copy(all, networkScripts())
 	return all
 }

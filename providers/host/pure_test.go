@@ -123,27 +123,3 @@ func TestClaims(t *testing.T) {
 		t.Errorf("%+v, %v", c, err)
 	}
 }
-
-func TestFingerprint(t *testing.T) {
-	got, err := fingerprint(fileset{
-		"/proc/mounts": []byte("none /dev/hugepages hugetlbfs rw,pagesize=2M 0 0\n"), "/proc/cmdline": []byte("quiet\n"), "/proc/modules": []byte("vfio 16384 0 - Live 0x0\n"),
-		"/var/lib/dpkg/alternatives/ovs-vswitchd": []byte("manual\n/usr/sbin/ovs-vswitchd\n"),
-		"/proc/5/stat": []byte("5 (dpdk-testpmd) S 1\n"), "/proc/6/stat": []byte("6 (ovs-vswitchd) Z 1\n"),
-		"/sys/class/net/eth0/mtu": []byte("1500\n"), "/sys/class/net/eth0/flags": []byte("0x1003\n"), "/sys/class/net/eth0/address": []byte("02:00:00:00:00:01\n"),
-		"/sys/class/net/eth0/master/uevent":        []byte("INTERFACE=br0\n"),
-		"/sys/bus/pci/devices/0000:01:00.0/uevent": []byte("DRIVER=vfio-pci\nPCI_CLASS=20000\n"), "/sys/bus/pci/devices/0000:01:00.0/driver_override": []byte("vfio-pci\n"),
-		"/sys/bus/pci/devices/0000:02:00.0/uevent": []byte("DRIVER=nvme\nPCI_CLASS=10802\n"),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := map[string]bool{"hugetlbfs /dev/hugepages: 2M": true, "kernel command line: quiet": true, "module vfio: loaded": true, "alternative ovs-vswitchd: manual": true,
-		"process dpdk-testpmd: 1": true, "link eth0: up, mtu 1500, address 02:00:00:00:00:01, master br0": true, "nic 0000:01:00.0: driver vfio-pci, override vfio-pci": true}
-	have := map[string]bool{}
-	for _, l := range got {
-		have[l] = true
-	}
-	if diff := cmp.Diff(want, have); diff != "" {
-		t.Error(diff)
-	}
-}

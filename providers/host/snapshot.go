@@ -1,51 +1,60 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"path"
+	"io/fs"
 	"slices"
 	"strings"
 
+	"golang.org/x/sync/errgroup"
+
 	"plumb/providers"
-	"plumb/providers/internal/ovsdb"
 )
 
-const (
-	ovsSocket = "/var/run/openvswitch/db.sock"
-	ovsDB     = "/etc/openvswitch/conf.db"
-	varDB     = "/var/lib/openvswitch/conf.db" // where Debian points ovsDB to
-)
-
-// Snapshot is a host's fingerprint: everything that a testbed may change and a destroy must put back, as sorted lines "what: value". It is the same
-// as long as nothing changed: counters, times, process numbers and free memory are not in it. Logs of daemons are not either: they are kept.
+// Snapshot is a host's fingerprint: what a testbed may change and a destroy must put back, as sorted lines "what: value". It is the same as long as nothing changed, and after a reboot:
+// counters, times, process numbers, free memory, link states and leases are not in it, nor what the kernel makes itself.
+//
+// What it cannot know: files of the user's own choice (host_file, host_command), kernel parameters beside those that testbeds set, parameters of modules beside vfio's, ids that were
+// written to a driver's new_id (the kernel does not show them), what is inside other network namespaces, and the boot loader's menu where it is made from files that are in it. Interrupts of
+// NICs are left out while irqbalance runs, since that moves them. Logs of daemons are kept, and are not in it. What may not be read is not in it either.
 func Snapshot(ctx context.Context, h providers.Host) ([]string, error) {
 	if h == nil {
 		return nil, errors.New("a snapshot is a host's, and none is given")
 	}
 	conn := h.Conn()
-	files, err := conn.ReadFiles(ctx, append(hugepageFiles(), "/proc/mounts", "/proc/cmdline", "/proc/modules", "/proc/[0-9]*/stat",
-		"/sys/class/net/*/mtu", "/sys/class/net/*/flags", "/sys/class/net/*/address", "/sys/class/net/*/master/uevent",
-		"/sys/bus/pci/devices/*/uevent", "/sys/bus/pci/devices/*/driver_override", "/var/lib/dpkg/alternatives/ovs-vswitchd")...)
-	if err != nil {
+	var files fileset
+	var told providers.Result
+	var rows []string
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() (err error) {
+		if files, err = conn.ReadFiles(ctx, snapshotFiles()...); errors.Is(err, fs.ErrPermission) {
+			err = nil
+		}
+		return err
+	})
+	g.Go(func() (err error) {
+		told, err = conn.Run(ctx, providers.Cmd{Args: append([]string{"sh", "-c", snapshotScript, "plumb-snapshot"}, factUnits()...)})
+		return err
+	})
+	g.Go(func() (err error) {
+		rows, err = database(ctx, h)
+		return err
+	})
+	if err := g.Wait(); err != nil {
 		return nil, fmt.Errorf("snapshot: %w", err)
 	}
 	lines, err := fingerprint(files)
 	if err != nil {
 		return nil, fmt.Errorf("snapshot: %w", err)
 	}
-	found, err := list(ctx, conn, parseMounts(string(files["/proc/mounts"])))
+	more, err := parseSnapshot(string(told.Stdout))
 	if err != nil {
 		return nil, fmt.Errorf("snapshot: %w", err)
 	}
-	lines = append(lines, found...)
-	rows, err := database(ctx, h)
-	if err != nil {
-		return nil, fmt.Errorf("snapshot: %w", err)
-	}
-	lines = append(lines, rows...)
+	lines = slices.Concat(lines, more, rows)
 	slices.Sort(lines)
 	return slices.Compact(lines), nil
 }
@@ -76,84 +85,99 @@ func fingerprint(files fileset) ([]string, error) {
 	for what, n := range processes(files) {
 		add("process "+what, fmt.Sprint(n))
 	}
-	return append(lines, devices(files)...), nil
+	return slices.Concat(lines, mounts(string(files["/proc/mounts"])), settings(files), powerLines(files), devices(files)), nil
 }
 
 // processes counts those of DPDK and Open vSwitch. One that has ended and was not waited for yet is none.
 func processes(files fileset) map[string]int {
 	out := map[string]int{}
-	for name, data := range files {
-		parts := strings.Split(name, "/") // "", proc, PID, stat
-		if len(parts) != 4 || parts[1] != "proc" || parts[3] != "stat" {
-			continue
-		}
-		open, end := strings.IndexByte(string(data), '('), strings.LastIndexByte(string(data), ')')
-		if open < 0 || end < open {
-			continue
-		}
-		state := strings.TrimSpace(string(data[end+1:]))
-		if comm := string(data[open+1 : end]); dataPlane(comm) && !strings.HasPrefix(state, "Z") && !strings.HasPrefix(state, "X") {
+	for comm := range alive(files) {
+		if dataPlane(comm) {
 			out[comm]++
 		}
 	}
 	return out
 }
 
-// devices are network links, and PCI devices of class network (02) with their drivers.
-func devices(files fileset) []string {
-	var lines []string
-	for name, data := range files {
-		dir, base := path.Split(name)
-		switch {
-		case strings.HasPrefix(name, "/sys/class/net/") && base == "mtu":
-			dir = strings.TrimSuffix(dir, "/")
-			up := "down"
-			if f := files.text(dir + "/flags"); len(f) > 0 && strings.ContainsAny(f[len(f)-1:], "13579bdfBDF") { // IFF_UP is bit 0
-				up = "up"
-			}
-			line := fmt.Sprintf("link %s: %s, mtu %s, address %s", path.Base(dir), up, strings.TrimSpace(string(data)), files.text(dir+"/address"))
-			if m := property(files[dir+"/master/uevent"], "INTERFACE"); m != "" {
-				line += ", master " + m
-			}
-			lines = append(lines, line)
-		case strings.HasPrefix(name, "/sys/bus/pci/devices/") && base == "uevent":
-			// The class has six digits, without leading zeros.
-			if class := property(data, "PCI_CLASS"); len(class) != 5 || !strings.HasPrefix(class, "2") {
+// alive yields the name of every process that has not ended.
+func alive(files fileset) func(yield func(string) bool) {
+	return func(yield func(string) bool) {
+		for name, data := range files {
+			parts := strings.Split(name, "/") // "", proc, PID, stat
+			if len(parts) != 4 || parts[1] != "proc" || parts[3] != "stat" {
 				continue
 			}
-			line := fmt.Sprintf("nic %s: driver %s", path.Base(dir), property(data, "DRIVER"))
-			if o := files.text(dir + "driver_override"); o != "" && o != "(null)" {
-				line += ", override " + o
+			open, end := strings.IndexByte(string(data), '('), strings.LastIndexByte(string(data), ')')
+			if open < 0 || end < open {
+				continue
 			}
-			lines = append(lines, line)
+			state := strings.TrimSpace(string(data[end+1:]))
+			if !strings.HasPrefix(state, "Z") && !strings.HasPrefix(state, "X") && !yield(string(data[open+1:end])) {
+				return
+			}
 		}
+	}
+}
+
+// mounts lists what is mounted, but for what every machine has for itself, what login sessions and containers bring, and the sizes that a tmpfs has by the memory there was when it was made.
+func mounts(text string) []string {
+	own := []string{"autofs", "binfmt_misc", "bpf", "cgroup", "cgroup2", "configfs", "debugfs", "devpts", "devtmpfs", "efivarfs", "fusectl", "hugetlbfs", "mqueue", "nsfs", "overlay", "proc", "pstore", "ramfs", "rpc_pipefs",
+		"securityfs", "selinuxfs", "squashfs", "sysfs", "tracefs"}
+	var lines []string
+	for line := range strings.Lines(text) {
+		f := strings.Fields(line)
+		if len(f) < 4 || f[2] != "hugetlbfs" && (slices.Contains(own, f[2]) || strings.HasPrefix(f[2], "fuse.") || strings.HasPrefix(f[1], "/run/user/") || strings.HasPrefix(f[1], "/run/credentials/") ||
+			f[1] == "/run/netns") { // which ip-netns(8) mounts over itself for the first namespace, and leaves
+
+			continue
+		}
+		options := slices.DeleteFunc(strings.Split(f[3], ","), func(o string) bool {
+			key, _, _ := strings.Cut(o, "=")
+			return f[2] == "tmpfs" && (key == "size" || key == "nr_inodes")
+		})
+		lines = append(lines, fmt.Sprintf("mount %s: %s %s %s", unescapeMount(f[1]), f[0], f[2], strings.Join(options, ",")))
 	}
 	return lines
 }
 
-func property(uevent []byte, key string) string {
-	for line := range strings.Lines(string(uevent)) {
-		if v, ok := strings.CutPrefix(strings.TrimSpace(line), key+"="); ok {
-			return v
+// parseSnapshot is the part that the script tells.
+func parseSnapshot(told string) ([]string, error) {
+	if !strings.Contains(told, "=== end\n") {
+		return nil, errors.New("the answer of the host is cut off")
+	}
+	parts := sections(told)
+	lines := found(parts["found"])
+	for name, parse := range map[string]func(string) ([]string, error){"address": snapLinks, "route": snapRoutes, "neighbour": snapNeighbours} {
+		more, err := parse(parts[name])
+		if err != nil {
+			return nil, err
+		}
+		lines = append(lines, more...)
+	}
+	lines = append(lines, snapDriver(parts["driver"])...)
+	for _, block := range strings.Split(parts["units"], "\n\n") {
+		get := func(key string) string { return property([]byte(block), key) }
+		if get("Id") == "" || get("LoadState") == "not-found" {
+			continue
+		}
+		state := get("ActiveState")
+		if state == "activating" || state == "reloading" || state == "deactivating" {
+			state = "active"
+		}
+		lines = append(lines, fmt.Sprintf("service %s: %s, %s", get("Id"), state, cmp.Or(get("UnitFileState"), get("LoadState"))))
+	}
+	for line := range strings.Lines(parts["packages"]) {
+		if w := strings.Fields(line); len(w) == 3 && w[2] == "installed" {
+			lines = append(lines, fmt.Sprintf("package %s: %s", w[0], w[1]))
 		}
 	}
-	return ""
+	return lines, nil
 }
 
-// list names files that a testbed makes: network namespaces, what Plumb, DPDK and Open vSwitch keep while they run, the database, files of hugetlbfs,
-// and where the alternative points.
-func list(ctx context.Context, conn providers.Conn, mounts []mount) ([]string, error) {
-	args := []string{"find", "/run/netns", "/run/plumb", "/run/dpdk", "/run/openvswitch", ovsDB, varDB, "/etc/alternatives/ovs-vswitchd"}
-	for _, m := range mounts {
-		args = append(args, m.path)
-	}
-	res, err := conn.Run(ctx, providers.Cmd{Args: append(args, "-printf", `%y\t%p\t%l\n`)})
-	var exit *providers.ExitError
-	if err != nil && !errors.As(err, &exit) { // it complains of folders that are not there
-		return nil, err
-	}
+// found are the files that a testbed makes.
+func found(text string) []string {
 	var lines []string
-	for line := range strings.Lines(string(res.Stdout)) {
+	for line := range strings.Lines(text) {
 		f := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
 		if len(f) != 3 {
 			continue
@@ -165,7 +189,7 @@ func list(ctx context.Context, conn providers.Conn, mounts []mount) ([]string, e
 			lines = append(lines, "file "+processless(f[1])+": exists")
 		}
 	}
-	return lines, nil
+	return lines
 }
 
 // processless takes the process number out of the name of a control socket: ovs-vswitchd.123.ctl.
@@ -177,95 +201,4 @@ func processless(name string) string {
 		}
 	}
 	return strings.Join(parts, ".")
-}
-
-// columns of the Open vSwitch database that a configuration sets (ovs-vswitchd.conf.db(5)); what the daemon reports is left out.
-func columns() map[string][]string {
-	return map[string][]string{
-		"Open_vSwitch": {"other_config", "external_ids"},
-		"Bridge":       {"name", "datapath_type", "fail_mode", "protocols", "other_config", "external_ids", "mcast_snooping_enable", "stp_enable", "rstp_enable"},
-		"Port":         {"name", "tag", "trunks", "vlan_mode", "bond_mode", "other_config", "external_ids"},
-		"Interface":    {"name", "type", "options", "ofport_request", "mtu_request", "mac", "other_config", "external_ids"},
-		"QoS":          {"type", "other_config", "external_ids"},
-		"Mirror":       {"name", "select_all", "external_ids"},
-		"Controller":   {"target", "connection_mode"},
-		"Manager":      {"target", "connection_mode"},
-	}
-}
-
-// database lists the configuration of Open vSwitch when its database server runs.
-func database(ctx context.Context, h providers.Host) ([]string, error) {
-	raw, err := h.Conn().Dial(ctx, "unix", ovsSocket)
-	if err != nil {
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		var op *net.OpError
-		if errors.As(err, &op) {
-			return []string{"ovs database server: not running"}, nil
-		}
-		return nil, err
-	}
-	db, err := ovsdb.Dial(ctx, raw)
-	if err != nil {
-		return nil, err
-	}
-	defer db.Close()
-	cols := columns()
-	var tables []string
-	for t := range cols {
-		tables = append(tables, t)
-	}
-	slices.Sort(tables)
-	var ops []ovsdb.Op
-	for _, t := range tables {
-		ops = append(ops, ovsdb.Select(t).Columns(cols[t]...))
-	}
-	h.Count(providers.Reads{OVSDB: 1})
-	res, err := db.Transact(ctx, "Open_vSwitch", ops...)
-	if err != nil {
-		return nil, err
-	}
-	lines := []string{"ovs database server: running"}
-	for i, t := range tables {
-		for _, row := range res[i].Rows {
-			lines = append(lines, fmt.Sprintf("ovs %s: %s", t, printRow(row, cols[t])))
-		}
-	}
-	return lines, nil
-}
-
-// printRow prints columns in order; the order within sets and maps does not count.
-func printRow(row ovsdb.Row, cols []string) string {
-	var parts []string
-	for _, c := range cols {
-		if v := printValue(row[c]); v != "" {
-			parts = append(parts, c+"="+v)
-		}
-	}
-	return strings.Join(parts, " ")
-}
-
-func printValue(v any) string {
-	pair, ok := v.([]any)
-	if !ok || len(pair) != 2 {
-		return fmt.Sprint(v)
-	}
-	items, ok := pair[1].([]any)
-	if !ok {
-		return fmt.Sprint(pair[1])
-	}
-	var out []string
-	for _, i := range items {
-		if kv, ok := i.([]any); ok && len(kv) == 2 && pair[0] == "map" {
-			out = append(out, fmt.Sprintf("%v:%v", kv[0], kv[1]))
-			continue
-		}
-		out = append(out, printValue(i))
-	}
-	if len(out) == 0 {
-		return ""
-	}
-	slices.Sort(out)
-	return "{" + strings.Join(out, ",") + "}"
 }
