@@ -222,7 +222,9 @@ func TestNothingIsExecuted(t *testing.T) {
 				taken[s.label()]++
 			}
 			wantData(t, s, v, cmds)
-			inLocalShell(t, slices.DeleteFunc(cmds, func(c providers.Cmd) bool { return !strings.Contains(strings.Join(c.Args, "\n"), v) || strings.TrimSpace(v) == "" }))
+			inLocalShell(t, slices.DeleteFunc(cmds, func(c providers.Cmd) bool {
+				return !strings.Contains(strings.Join(c.Args, "\n"), v) || strings.TrimSpace(v) == ""
+			}))
 		}
 	}
 	if _, err := os.Stat(canary); err == nil {
