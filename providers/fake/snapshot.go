@@ -11,13 +11,14 @@ func snapshotScripts() map[string]program { return map[string]program{"plumb-sna
 
 func snapshot(h *host, r *run) int {
 	tell := func(section string, args ...string) {
-		r.printf("=== %s\n", section)
-		if len(args) == 0 {
-			return
+		if section != "" {
+			r.printf("=== %s\n", section)
 		}
-		inner := &run{args: args}
-		programs()[args[0]](h, inner)
-		r.stdout.Write(inner.stdout.Bytes())
+		if len(args) > 0 {
+			inner := &run{args: args}
+			programs()[args[0]](h, inner)
+			r.stdout.Write(inner.stdout.Bytes())
+		}
 	}
 	tell("units")
 	r.printf("%s", h.units(r.args[1:]))
@@ -28,8 +29,21 @@ func snapshot(h *host, r *run) int {
 		}
 	}
 	tell("found", slices.Concat([]string{"find"}, paths, []string{"-printf", `%y\t%p\t%l\n`})...)
-	tell("address")
-	r.printf("%s", jsonLine(h.addresses()))
+	tell("address", "ip", "-d", "-j", "address", "show")
+	tell("route", "ip", "-j", "route", "show", "table", "all")
+	tell("", "ip", "-j", "-6", "route", "show", "table", "all")
+	tell("neighbour", "ip", "-j", "neighbour", "show", "nud", "permanent")
+	tell("driver")
+	links := h.state.Network.Spaces[""].Links
+	for _, name := range slices.Sorted(maps.Keys(links)) {
+		if c := h.state.NICs[links[name].PCI]; c == nil {
+			continue
+		}
+		for flag, kind := range map[string]string{"-g": "ring", "-l": "channels", "-a": "pause", "-c": "coalescing", "-k": "offloads"} {
+			r.printf("interface: %s %s\n", name, kind)
+			tell("", "ethtool", flag, name)
+		}
+	}
 	tell("packages")
 	for _, n := range slices.Sorted(maps.Keys(h.state.Settings.Packages)) {
 		r.printf("%s:amd64 %s installed\n", n, h.state.Settings.Packages[n].Version)

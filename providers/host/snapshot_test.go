@@ -124,6 +124,16 @@ Pause parameters for ens2:
 Autonegotiate:	on
 RX:		on
 TX:		off
+interface: ens2 coalescing
+Coalesce parameters for ens2:
+Adaptive RX: on  TX: off
+stats-block-usecs:	n/a
+
+rx-usecs:	3
+tx-usecs:	8
+
+CQE mode RX: n/a  TX: n/a
+
 interface: ens2 offloads
 Features for ens2:
 rx-checksumming: on
@@ -154,6 +164,7 @@ func TestParseSnapshot(t *testing.T) {
 		`link ens2 is: promisc, alias "plumb: ours"`,
 		"link to /etc/systemd/system/multi-user.target.wants/irqbalance.service: /lib/systemd/system/irqbalance.service",
 		"neighbour 192.0.2.7 on bond0.5: 02:00:00:00:00:99",
+		"nic ens2 coalescing: Adaptive RX on TX: off, tx-usecs 8",
 		"nic ens2 offloads: rx-checksumming, scatter-gather",
 		"nic ens2 pause: Autonegotiate on",
 		"nic ens2 ring: RX 256, TX 512",

@@ -45,6 +45,7 @@ for n in /sys/class/net/*; do
 	echo "interface: $i ring"; ethtool -g "$i" 2>/dev/null
 	echo "interface: $i channels"; ethtool -l "$i" 2>/dev/null
 	echo "interface: $i pause"; ethtool -a "$i" 2>/dev/null
+	echo "interface: $i coalescing"; ethtool -c "$i" 2>/dev/null
 	echo "interface: $i offloads"; ethtool -k "$i" 2>/dev/null
 done
 echo "=== packages"; cat <&3

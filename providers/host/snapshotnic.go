@@ -142,6 +142,12 @@ func snapRoutes(text string) ([]string, error) {
 			if r.Dst == "" || slices.Contains([]string{"kernel", "ra", "redirect"}, r.Protocol) || slices.Contains([]string{"local", "broadcast", "anycast", "multicast"}, r.Type) {
 				continue
 			}
+			if r.Type == "unicast" { // ip leaves out what is usual
+				r.Type = ""
+			}
+			if r.Table == "main" {
+				r.Table = ""
+			}
 			line := fmt.Sprintf("route %s:", strings.TrimSpace(r.Type+" "+r.Dst))
 			add := func(word, value string) {
 				if value != "" && value != "0" {
@@ -182,28 +188,46 @@ func snapNeighbours(text string) ([]string, error) {
 	return lines, nil
 }
 
-// snapDriver lists what ethtool(8) says of the current rings, channels, flow control and offloads of NICs, in parts that begin with "interface: NAME KIND".
+// snapDriver lists what ethtool(8) says of the current rings, channels, flow control, coalescing and offloads of NICs, in parts that begin with "interface: NAME KIND". What the hardware
+// adapts by itself is left out: with autonegotiation, what RX and TX say is what the other side made of it.
 func snapDriver(text string) []string {
 	var lines []string
 	var name, kind string
 	var set []string
+	drop := func(prefixes ...string) {
+		set = slices.DeleteFunc(set, func(s string) bool {
+			return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(s, p) })
+		})
+	}
 	flush := func() {
+		slices.Sort(set)
+		if kind == "pause" && slices.Contains(set, "Autonegotiate on") {
+			drop("RX ", "TX ")
+		}
+		if i := slices.IndexFunc(set, func(s string) bool { return strings.HasPrefix(s, "Adaptive RX ") }); i >= 0 {
+			rx, tx, _ := strings.Cut(strings.TrimPrefix(set[i], "Adaptive RX "), "TX:")
+			if strings.TrimSpace(rx) == "on" {
+				drop("rx-")
+			}
+			if strings.TrimSpace(tx) == "on" {
+				drop("tx-")
+			}
+		}
 		if name != "" && len(set) > 0 {
-			slices.Sort(set)
 			lines = append(lines, fmt.Sprintf("nic %s %s: %s", name, kind, strings.Join(set, ", ")))
 		}
 		set = nil
 	}
 	for line := range strings.Lines(text) {
 		key, value, ok := strings.Cut(strings.TrimSpace(line), ":")
-		value = strings.TrimSpace(value)
+		value = strings.Join(strings.Fields(value), " ")
 		switch {
 		case key == "interface":
 			flush()
 			name, kind, _ = strings.Cut(value, " ")
 		case strings.HasPrefix(key, "Current"): // what was before are the maxima
 			set = nil
-		case !ok || value == "" || value == "n/a" || strings.HasSuffix(value, "[fixed]"):
+		case !ok || value == "" || strings.HasPrefix(value, "n/a") || strings.HasSuffix(value, "[fixed]"):
 		case kind == "offloads" && !strings.HasPrefix(value, "on"):
 		case kind == "offloads":
 			set = append(set, key)
@@ -212,12 +236,6 @@ func snapDriver(text string) []string {
 		}
 	}
 	flush()
-	for i, l := range lines { // with autonegotiation, what RX and TX say is what the other side made of it
-		if strings.Contains(l, " pause: ") && strings.Contains(l, "Autonegotiate on") {
-			before, _, _ := strings.Cut(l, ": ")
-			lines[i] = before + ": Autonegotiate on"
-		}
-	}
 	return lines
 }
 
