@@ -257,6 +257,8 @@ func (c *ipCall) netns(verb string, w []string) error {
 		return ipError{text: fmt.Sprintf("Cannot open network namespace \"%s\": No such file or directory", name), status: 1}
 	}
 	switch verb {
+	case "exec":
+		return c.exec(name, w[1:])
 	case "pids":
 		for _, p := range c.h.state.Procs {
 			if p.Data["netns"] == name {
@@ -281,4 +283,24 @@ func (c *ipCall) netns(verb string, w []string) error {
 		return os.Remove(c.h.real(netnsDir+name, false))
 	}
 	return wrongWord("the fake host does not know netns %s", verb)
+}
+
+// exec runs a command in a namespace: ethtool, of which there is no other way, or ip.
+func (c *ipCall) exec(ns string, args []string) error {
+	inner := &run{args: args}
+	status := 0
+	switch {
+	case len(args) > 0 && args[0] == "ethtool":
+		status = c.h.ethtool(ns, inner)
+	case len(args) > 0 && args[0] == "ip":
+		inner.args = append([]string{"ip", "-n", ns}, args[1:]...)
+		status = ip(c.h, inner)
+	default:
+		return wrongWord("the fake host does not know netns exec %v", args)
+	}
+	c.r.stdout.Write(inner.stdout.Bytes())
+	if status != 0 {
+		return ipError{text: strings.TrimSuffix(inner.stderr.String(), "\n"), status: status}
+	}
+	return nil
 }

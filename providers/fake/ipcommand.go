@@ -361,6 +361,23 @@ func (c *ipCall) linkSet(w []string) error {
 			delete(c.space.Links, name)
 			l.Addresses, l.Master = nil, ""
 			s.Links[name] = l
+		case "name":
+			if c.space.Links[v] != nil {
+				return kernelSays("RTNETLINK answers: File exists")
+			}
+			delete(c.space.Links, name)
+			c.space.Links[v] = l
+			for i := range c.space.Routes {
+				if c.space.Routes[i].Dev == name {
+					c.space.Routes[i].Dev = v
+				}
+			}
+			for _, other := range c.space.Links {
+				if other.Master == name {
+					other.Master = v
+				}
+			}
+			name = v
 		case "up":
 			if l.Up = true; l.Kind == "loopback" && len(l.Addresses) == 0 {
 				l.Addresses = []netAddress{{Prefix: netip.MustParsePrefix("127.0.0.1/8")}, {Prefix: netip.MustParsePrefix("::1/128")}}

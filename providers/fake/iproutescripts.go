@@ -3,7 +3,6 @@ package fake
 import (
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 )
@@ -14,8 +13,6 @@ func networkPrograms() map[string]program { return map[string]program{"ip": ip, 
 func networkScripts() map[string]program {
 	return map[string]program{"plumb-net-look": netLook, "plumb-net-change": netChange, "plumb-net-ethtool": netEthtool}
 }
-
-const netMarks = "/run/plumb/netns/"
 
 // netLook prints all that ip knows of all namespaces.
 func netLook(h *host, r *run) int {
@@ -29,11 +26,7 @@ func netLook(h *host, r *run) int {
 		if ns == "" {
 			continue
 		}
-		r.printf("=== space %s %s\n", ns, h.netIdentity(ns))
-		if mark := h.get(netMarks + ns + ".mark"); mark != "" {
-			r.printf("%s", mark)
-		}
-		r.printf("=== links\n")
+		r.printf("=== space %s\n", ns)
 		section(ns)
 	}
 	r.printf("=== devices\n")
@@ -44,11 +37,6 @@ func netLook(h *host, r *run) int {
 	}
 	r.printf("=== end\n")
 	return 0
-}
-
-// netIdentity tells one namespace from a later one of the same name, as the inode number and time of its file do.
-func (h *host) netIdentity(ns string) string {
-	return fmt.Sprintf("%d.%d", 4026532000+h.state.Network.Spaces[ns].Serial, h.state.Network.Spaces[ns].Serial)
 }
 
 // netChange does steps of three arguments each: a tool, a namespace, a text.
@@ -87,36 +75,24 @@ func netChange(h *host, r *run) int {
 	return 0
 }
 
+// netnsAdd makes a namespace, where there is none, and marks it.
 func (h *host) netnsAdd(r *run, ns, mark string) int {
-	if h.settings.Unprivileged {
-		return r.fail(1, "mkdir: cannot create directory '/run/plumb/netns': Permission denied")
-	}
-	file := netMarks + ns + ".mark"
-	if err := h.put(file, mark+"\n"); err != nil {
-		return r.fail(1, "%v", err)
-	}
 	if h.state.Network.Spaces[ns] == nil {
 		r.args = []string{"ip", "netns", "add", ns}
 		if status := ip(h, r); status != 0 {
 			return status
 		}
 	}
-	if err := h.put(file, mark+"\n"+h.netIdentity(ns)+"\n"); err != nil {
-		return r.fail(1, "%v", err)
-	}
-	return 0
+	r.args = []string{"ip", "-n", ns, "link", "set", "dev", "lo", "alias", mark}
+	return ip(h, r)
 }
 
 func (h *host) netnsDel(r *run, ns string) int {
-	if h.state.Network.Spaces[ns] != nil {
-		r.args = []string{"ip", "netns", "del", ns}
-		if status := ip(h, r); status != 0 {
-			return status
-		}
+	if h.state.Network.Spaces[ns] == nil {
+		return 0
 	}
-	_ = os.Remove(h.real(netMarks+ns+".mark", false))
-	_ = os.Remove(h.real(netMarks, false)) // as rmdir: only when it is empty
-	return 0
+	r.args = []string{"ip", "netns", "del", ns}
+	return ip(h, r)
 }
 
 // netEthtool prints what ethtool tells of links: arguments are pairs of a namespace and a name.
