@@ -10,6 +10,7 @@ import (
 	"plumb/providers/dummy"
 	"plumb/providers/host"
 	"plumb/providers/loadgen"
+	"plumb/providers/network"
 	"plumb/providers/nic"
 	"plumb/providers/ovs"
 	"plumb/providers/plumb"
@@ -24,7 +25,7 @@ func Set() *providers.Set { return SetWith(host.Connected) }
 func SetWith(connect host.Connect) *providers.Set {
 	resources := []providers.Resource{plumb.NewData(), host.Hugepages{}, dpdk.NewTestpmd()}
 	return &providers.Set{
-		Resources:    slices.Concat(resources, boot.Resources(), settings.Resources(), nic.Resources(), ovs.Resources()),
+		Resources:    slices.Concat(resources, boot.Resources(), settings.Resources(), nic.Resources(), network.Resources(), ovs.Resources()),
 		Data:         []providers.DataSource{host.FactsSource{}},
 		Generators:   []providers.GeneratorType{dpdk.NewGenerator(), loadgen.NewGenerator(), dummy.Generator{}},
 		HostObserver: host.Observer{},
