@@ -99,8 +99,11 @@ func (c *ipCall) route(verb string, w []string) error {
 	}
 	o := options(w, "dst", "onlink")
 	r := netRoute{Type: typ, Dev: o["dev"], Table: cmp.Or(o["table"], "main"), Protocol: cmp.Or(o["proto"], o["protocol"], "boot"), Scope: "global"}
-	if r.Table == "254" {
-		r.Table = "main"
+	if name, ok := map[string]string{"253": "default", "254": "main", "255": "local"}[r.Table]; ok {
+		r.Table = name
+	}
+	if name, ok := map[string]string{"2": "kernel", "3": "boot", "4": "static", "16": "dhcp"}[r.Protocol]; ok {
+		r.Protocol = name
 	}
 	var err error
 	if v := o["via"]; v != "" {

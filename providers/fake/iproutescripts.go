@@ -18,7 +18,11 @@ func networkScripts() map[string]program {
 func netLook(h *host, r *run) int {
 	section := func(ns string) {
 		s := h.state.Network.Spaces[ns]
-		r.printf("%s%s%s", jsonLine(h.addressesOf(ns)), jsonLine(s.showRoutes("all", 0)), jsonLine(s.showNeighbours(true)))
+		links := h.addressesOf(ns)
+		for _, l := range links {
+			numeric(l["addr_info"].([]map[string]any))
+		}
+		r.printf("%s%s%s", jsonLine(links), jsonLine(numeric(s.showRoutes("all", 0))), jsonLine(s.showNeighbours(true)))
 	}
 	r.printf("=== space\n")
 	section("")
@@ -37,6 +41,24 @@ func netLook(h *host, r *run) int {
 	}
 	r.printf("=== end\n")
 	return 0
+}
+
+// numeric is ip -N: numbers for what has names in /etc/iproute2.
+func numeric(objects []map[string]any) []map[string]any {
+	numbers := map[string]map[string]string{
+		"type":     {"unicast": "1", "local": "2", "broadcast": "3", "blackhole": "6", "unreachable": "7", "prohibit": "8"},
+		"table":    {"default": "253", "main": "254", "local": "255"},
+		"protocol": {"kernel": "2", "boot": "3", "static": "4", "ra": "9", "dhcp": "16"},
+		"scope":    {"global": "0", "link": "253", "host": "254"},
+	}
+	for _, o := range objects {
+		for key, names := range numbers {
+			if name, ok := o[key].(string); ok && names[name] != "" {
+				o[key] = names[name]
+			}
+		}
+	}
+	return objects
 }
 
 // netChange does steps of three arguments each: a tool, a namespace, a text.

@@ -11,5 +11,5 @@ import "plumb/providers"
 
 // Resources lists the types of this package.
 func Resources() []providers.Resource {
-	return []providers.Resource{namespaceType{}, vethType{}}
+	return []providers.Resource{namespaceType{}, vethType{}, tapType{}, bridgeType{}, routeType{}}
 }

@@ -11,19 +11,19 @@ import (
 	"plumb/providers"
 )
 
-// lookScript prints what ip knows of the namespace that the connection leads to and of all that have a name. A name that is no namespace prints nothing.
+// lookScript prints what ip knows of the namespace that the connection leads to and of all that have a name, with numbers (-N) for what files of the host may call otherwise. A name that is no namespace prints nothing.
 const lookScript = `export LC_ALL=C
 q='address show
 route show table all
 neighbour show nud permanent'
 echo "=== space"
-printf '%s\n' "$q" | ip -j -d -batch - || exit
+printf '%s\n' "$q" | ip -N -j -d -batch - || exit
 for f in /run/netns/*; do
 	n=${f##*/}
 	case $n in *[!A-Za-z0-9_.-]*|-*) continue ;; esac
 	[ -e "$f" ] || continue
 	echo "=== space $n"
-	printf '%s\n' "$q" | ip -j -d -n "$n" -batch - 2>/dev/null
+	printf '%s\n' "$q" | ip -N -j -d -n "$n" -batch - 2>/dev/null
 done
 echo "=== devices"
 for d in /sys/class/net/*/device; do

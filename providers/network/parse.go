@@ -33,7 +33,7 @@ func (s *space) alias() string {
 	return ""
 }
 
-// link is an interface. Its JSON is that of `ip -j -d address show`.
+// link is an interface. Its JSON is that of `ip -N -j -d address show`.
 type link struct {
 	Index     int       `json:"ifindex"`
 	Name      string    `json:"ifname"`
@@ -105,7 +105,15 @@ func (l *link) prefixes(wanted []netip.Prefix) []netip.Prefix {
 	return out
 }
 
-// route is one of a namespace. Its JSON is that of `ip -j -d route show table all`.
+// Numbers of rtnetlink(7).
+const (
+	mainTable   = "254"
+	kernelProto = "2"
+	raProto     = "9" // router advertisements
+	unicast     = "1"
+)
+
+// route is one of a namespace. Its JSON is that of `ip -N -j -d route show table all`.
 type route struct {
 	Type     string `json:"type"`
 	Dst      string `json:"dst"`
@@ -121,8 +129,12 @@ type route struct {
 	Metrics  []struct {
 		MTU int `json:"mtu"`
 	} `json:"metrics"`
-	Flags    []string          `json:"flags"`
-	Nexthops []json.RawMessage `json:"nexthops"`
+	Nexthops []nexthop `json:"nexthops"`
+}
+
+// nexthop is one of several ways of a route.
+type nexthop struct {
+	Dev string `json:"dev"`
 }
 
 // via is a gateway of the other family.
@@ -251,19 +263,4 @@ func (s *space) parse(out []byte) error {
 		}
 	}
 	return nil
-}
-
-// peerOf finds the other end of a veth; nil where it is in a namespace without a name. Numbers are a namespace's own, so that each end has to name the other.
-func (w *world) peerOf(l *link, at *space) (*link, *space) {
-	if l.Peer != "" {
-		return at.links[l.Peer], at
-	}
-	for _, s := range w.spaces {
-		for _, p := range s.links {
-			if s != at && p.Index == l.PeerIndex && p.PeerIndex == l.Index && p.Info.Kind == "veth" {
-				return p, s
-			}
-		}
-	}
-	return nil, nil
 }

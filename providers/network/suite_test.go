@@ -14,7 +14,6 @@ import (
 	"plumb/providers"
 	"plumb/providers/conformance"
 	"plumb/providers/fake"
-	"plumb/providers/host"
 	"plumb/providers/internal/hostkit"
 	"plumb/providers/internal/transport"
 )
@@ -63,7 +62,7 @@ func fakePlace(seed ...string) place {
 			conns[t.Name()] = c
 			shell(t, c, seed...)
 		}
-		return hostkit.New("dut", c, host.Gather)
+		return hostkit.New("dut", c, facts)
 	}}
 }
 
@@ -87,7 +86,7 @@ func realPlace(t *testing.T, seed ...string) place {
 	clear()
 	t.Cleanup(clear)
 	shell(t, conn, seed...)
-	return place{name: "real", open: func(*testing.T) providers.Host { return hostkit.New("dut", transport.NewLocal("dut"), host.Gather) }}
+	return place{name: "real", open: func(*testing.T) providers.Host { return hostkit.New("dut", transport.NewLocal("dut"), facts) }}
 }
 
 // shell runs commands: words without quotes.
@@ -149,8 +148,7 @@ func snapshot(t *testing.T, h providers.Host) []string {
 			}
 		}
 		for _, r := range sp.routes {
-			if r.Protocol != "kernel" && !others(r.Dev) {
-				r.Flags = nil // linkdown
+			if r.Protocol != kernelProto && !others(r.Dev) {
 				out = append(out, fmt.Sprintf("namespace %q: route %+v", name, r))
 			}
 		}
@@ -179,4 +177,9 @@ func settled(data map[string]any) map[string]any {
 func suite(t *testing.T, p place, c conformance.Case) {
 	c.Open, c.Snapshot = p.open, snapshot
 	conformance.Run(t, c)
+}
+
+// facts are as many as the types ask for.
+func facts(context.Context, providers.Conn) (*providers.Facts, error) {
+	return &providers.Facts{Root: true}, nil
 }

@@ -73,14 +73,15 @@ func (w *world) pair(v cty.Value, m providers.Mark) pair {
 	return pair{ours(a), ours(b)}
 }
 
-// whole says whether the two ends belong together.
-func (p pair) whole(w *world, v cty.Value) bool {
+// whole says whether the two ends belong together. Numbers of links are a namespace's own, so that each end has to name the other.
+func (p pair) whole(v cty.Value) bool {
 	if p.a == nil || p.b == nil {
 		return false
 	}
-	a, _ := ends(v)
-	other, _ := w.peerOf(p.a, w.spaces[a.space])
-	return other == p.b
+	if a, b := ends(v); a.space == b.space {
+		return p.a.Peer == b.name
+	}
+	return p.a.PeerIndex == p.b.Index && p.b.PeerIndex == p.a.Index
 }
 
 func (t vethType) Read(ctx context.Context, req providers.ReadRequest) (providers.ReadResult, error) {
@@ -102,18 +103,13 @@ func (t vethType) read(ctx context.Context, s *session, prior cty.Value, m provi
 		return cty.NullVal(t.Schema().Block.ImpliedType()), nil
 	}
 	out := prior.AsValueMap()
-	if !p.whole(w, prior) {
+	if !p.whole(prior) {
 		// One end was renamed, moved or replaced: the pair has to be made anew.
 		lost := "name"
 		if p.a != nil {
 			lost = "peer_name"
 		}
 		out[lost] = cty.StringVal("")
-		for _, name := range []string{"mac", "peer_mac"} {
-			if out[name].IsNull() {
-				out[name] = cty.StringVal("")
-			}
-		}
 		return cty.ObjectVal(out), nil
 	}
 	readLink(out, prior, p.a, "")
@@ -224,7 +220,7 @@ func (t vethType) Apply(ctx context.Context, req providers.ApplyRequest) (provid
 	}
 	var c steps
 	p := w.pair(req.Planned, req.Mark)
-	if !p.whole(w, req.Planned) {
+	if !p.whole(req.Planned) {
 		removePair(&c, p, req.Planned)
 		p = pair{}
 		c.ip("", makePair(req.Planned))
