@@ -192,6 +192,8 @@ type Set struct {
 	Reboot func(ctx context.Context, host Host, log func(string)) error
 	// RebootAllowed says whether a host block allows to reboot its machine, and if not, why in a sentence.
 	RebootAllowed func(config cty.Value) (ok bool, why string)
+	// Examine holds a host against what a DPDK testbed needs. It changes nothing.
+	Examine func(ctx context.Context, host Host) ([]Finding, error)
 	// Snapshot is a host's fingerprint: sorted lines "what: value" of all that a testbed may change and destroy must put back.
 	Snapshot func(ctx context.Context, host Host) ([]string, error)
 }

@@ -32,6 +32,7 @@ func run(e *env, args []string) int {
 const rootHelp = `Plumb brings Open vSwitch / DPDK testbeds up from HCL files, measures them, and puts every host back exactly as it
 was found. The usual round:
 
+  plumb doctor    what stands in the way on the hosts, and what to do about it
   plumb plan      what would change, how disruptive each change is, and what cannot work
   plumb apply     converge the testbed, run its benchmarks, write the reports
   plumb destroy   take it all down
@@ -46,7 +47,7 @@ func newApp(e *env) *cli.Command {
 	commands := []*cli.Command{
 		validateCommand(e), planCommand(e), applyCommand(e), destroyCommand(e),
 		benchCommand(e), reportCommand(e), loadgenCommand(e),
-		showCommand(e), outputCommand(e), stateCommand(e), graphCommand(e), snapshotCommand(e),
+		showCommand(e), outputCommand(e), stateCommand(e), graphCommand(e), snapshotCommand(e), doctorCommand(e),
 		fmtCommand(e), providersCommand(e), versionCommand(e),
 	}
 	app := &cli.Command{

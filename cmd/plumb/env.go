@@ -13,7 +13,7 @@ import (
 const (
 	exitOK          = 0
 	exitError       = 1
-	exitChanges     = 2 // plan -detailed-exitcode found changes, or a require failed
+	exitChanges     = 2 // plan -detailed-exitcode found changes, a require failed, or doctor found a problem
 	exitUnformatted = 3 // fmt -check found files to format
 	exitInterrupted = 130
 )

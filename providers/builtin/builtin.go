@@ -32,6 +32,7 @@ func SetWith(connect host.Connect) *providers.Set {
 		Loader:       host.Load{},
 		HostSchema:   host.Schema(),
 		OpenHost:     host.Opener(connect),
+		Examine:      host.Examine,
 		Snapshot:     host.Snapshot,
 
 		Reboot:        boot.Reboot,

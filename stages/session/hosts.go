@@ -3,9 +3,13 @@ package session
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
+	"sync"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
@@ -62,55 +66,75 @@ func (s *Session) hostOpener(hosts *plan.Hosts) func(context.Context, string) (p
 	return open
 }
 
-// Snapshot is the fingerprint of every host of the configuration, else of this machine, by host name.
-func (s *Session) Snapshot(ctx context.Context) (map[string][]string, hcl.Diagnostics) {
+// onHosts does something on every host of the configuration at once, or on this machine where there is none. One that fails does not keep the others from it: its error is in the second map.
+func onHosts[T any](ctx context.Context, s *Session, do func(context.Context, providers.Host) (T, error)) (map[string]T, map[string]error) {
 	hosts := plan.NewHosts(s.Providers.OpenHost)
 	defer hosts.Close()
 	open := s.hostOpener(hosts)
 	configs := map[string]cty.Value{}
+	done, failed := map[string]T{}, map[string]error{}
 	if s.Config != nil {
 		for name := range s.Config.Root.Hosts {
-			v, ok := s.hostConfig(name)
-			if !ok {
-				continue
+			if v, ok := s.hostConfig(name); ok {
+				configs[name] = v
+			} else {
+				failed[name] = errors.New("its block has no value before resources are made")
 			}
-			configs[name] = v
 		}
 	}
-	if len(configs) == 0 {
+	if len(configs)+len(failed) == 0 {
 		configs[LocalHost] = cty.NullVal(s.Providers.HostSchema.ImpliedType())
 	}
-	out := make(map[string][]string, len(configs))
-	results := make(chan struct {
-		name  string
-		lines []string
-	}, len(configs))
-	g, ctx := errgroup.WithContext(ctx)
+	var mu sync.Mutex
+	var g errgroup.Group
 	for name, config := range configs {
 		g.Go(func() error {
+			var v T
 			h, err := hosts.Get(ctx, name, config, open)
-			if err != nil {
-				return fmt.Errorf("host %s: %w", name, err)
+			if err == nil {
+				v, err = do(ctx, h)
 			}
-			lines, err := s.Providers.Snapshot(ctx, h)
+			mu.Lock()
+			defer mu.Unlock()
 			if err != nil {
-				return fmt.Errorf("snapshot of host %s: %w", name, err)
+				failed[name] = err
+			} else {
+				done[name] = v
 			}
-			results <- struct {
-				name  string
-				lines []string
-			}{name, lines}
 			return nil
 		})
 	}
-	if err := g.Wait(); err != nil {
-		return nil, errorDiag("No snapshot", err)
+	_ = g.Wait() // errors are in failed
+	return done, failed
+}
+
+// Snapshot is the fingerprint of every host of the configuration, else of this machine, by host name.
+func (s *Session) Snapshot(ctx context.Context) (map[string][]string, hcl.Diagnostics) {
+	snap, failed := onHosts(ctx, s, s.Providers.Snapshot)
+	for _, name := range slices.Sorted(maps.Keys(failed)) {
+		return nil, errorDiag("No snapshot", fmt.Errorf("host %s: %w", name, failed[name]))
 	}
-	close(results)
-	for r := range results {
-		out[r.name] = r.lines
+	return snap, nil
+}
+
+// Examination is what was found on one host.
+type Examination struct {
+	Findings []providers.Finding `json:"findings,omitempty"`
+	Error    string              `json:"error,omitempty"` // why there are none
+}
+
+// Examine holds every host of the configuration, else this machine, against what a DPDK testbed needs, by host name. A host that cannot be examined has its error and does not keep the
+// others from it.
+func (s *Session) Examine(ctx context.Context) map[string]Examination {
+	found, failed := onHosts(ctx, s, s.Providers.Examine)
+	out := map[string]Examination{}
+	for name, f := range found {
+		out[name] = Examination{Findings: f}
 	}
-	return out, nil
+	for name, err := range failed {
+		out[name] = Examination{Error: err.Error()}
+	}
+	return out
 }
 
 // PrintSnapshot writes a snapshot as JSON.
