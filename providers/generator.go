@@ -188,7 +188,7 @@ type Set struct {
 	// only needed later; a machine that does not answer is an error that wraps ErrUnreachable. others gives the hosts that this one is reached through.
 	OpenHost func(ctx context.Context, name string, config cty.Value, others Hosts) (Host, error)
 	// Reboot reboots a host and returns when it runs again: with a new boot id, reachable, its units started. It has a limit of its own. Host.Forget
-	// has been called when it returns.
+	// has been called when it returns. When the context ends it stops waiting; the host may be rebooting then.
 	Reboot func(ctx context.Context, host Host, log func(string)) error
 	// RebootAllowed says whether a host block allows to reboot its machine, and if not, why in a sentence.
 	RebootAllowed func(config cty.Value) (ok bool, why string)

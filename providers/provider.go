@@ -117,7 +117,7 @@ type Remover interface {
 type RemovalRequest struct {
 	Host  Host
 	Mark  Mark
-	Prior cty.Value       // as read
+	Prior cty.Value       // as read; as recorded where it is gone already, but the run that took it away was cut off before the reboot
 	Undo  json.RawMessage // what would be put back
 }
 

@@ -45,7 +45,7 @@ type Options struct {
 	Graceful  context.Context
 	Now       func() time.Time
 	Heartbeat <-chan time.Time // each tick reports the steps that have run for HeartbeatAfter; nil: none
-	// Crash, for tests only, is told before and after each Apply of a provider. nil: nobody.
+	// Crash, for tests only, is told before and after each Apply of a provider and each reboot. nil: nobody.
 	Crash func(point string)
 }
 

@@ -41,7 +41,7 @@ func newRig(t testing.TB, items ...item) *rig {
 
 func makeWorld(w *world) error {
 	err := os.MkdirAll(w.dir, 0o700)
-	for name, content := range map[string]string{"knob-k.a": "0", "knob-k.b": "7", "box-foreign": "somebody's"} {
+	for name, content := range map[string]string{"knob-k.a": "0", "knob-k.b": "7", "fuse-f.next": "old", "fuse-f.now": "old", "box-foreign": "somebody's"} {
 		err = errors.Join(err, os.WriteFile(filepath.Join(w.dir, name), []byte(content), 0o600))
 	}
 	return err
@@ -140,6 +140,8 @@ func TestApplyThenDestroy(t *testing.T) {
 	want := `box-a: "{\"Mark\":\"box.a\",\"Content\":\"A\",\"Secret\":\"s\"}"
 box-b: "{\"Mark\":\"box.b\",\"Content\":\"id of a\",\"Secret\":\"\"}"
 box-foreign: "somebody's"
+fuse-f.next: "old"
+fuse-f.now: "old"
 knob-k.a: "5"
 knob-k.b: "5"
 `
@@ -165,7 +167,7 @@ knob-k.b: "5"
 	if err != nil || compactJSON(k.Undo) != `["0","7"]` {
 		t.Errorf("the knob's undo is %s", k.Undo)
 	}
-	if o := st.Outputs; string(o["files"].Value) != "5" || !o["secret"].Sensitive || string(o["files"].Type) != `"number"` {
+	if o := st.Outputs; string(o["files"].Value) != "7" || !o["secret"].Sensitive || string(o["files"].Type) != `"number"` {
 		t.Errorf("outputs %+v", o)
 	}
 	if h := string(st.Hosts["dut"].Config); !strings.Contains(h, "192.0.2.1") {

@@ -250,6 +250,10 @@ func (r *runner) run(ctx context.Context, j *job, diags hcl.Diagnostics) (hcl.Di
 	}
 	out, more := r.outcome(j, res.New, err)
 	diags = append(diags, more...)
+	if !diags.HasErrors() && r.awaitsReboot(j) {
+		r.postpone(j, out)
+		return diags, false
+	}
 	r.mu.Lock()
 	r.draft.Conclude(&out, r.serial)
 	r.mu.Unlock()
@@ -387,8 +391,12 @@ func (r *runner) forget(s plan.Step) hcl.Diagnostics {
 }
 
 func (r *runner) crash(j *job, when string) {
+	r.crashAt(when + " " + string(j.op) + " of " + j.step.Addr.String())
+}
+
+func (r *runner) crashAt(point string) {
 	if f := r.in.Options.Crash; f != nil {
-		f(when + " " + string(j.op) + " of " + j.step.Addr.String())
+		f(point)
 	}
 }
 

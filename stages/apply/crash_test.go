@@ -84,7 +84,41 @@ resource "box" "a" {
 
 resource "box" "new" { name = "new" }
 `,
+	// Two with settings that take effect with a reboot; the second also takes one of them back.
+	"fused": fused + `
+resource "fuse" "f" {
+  name  = "f"
+  value = "new"
 }
+
+resource "fuse" "g" {
+  name  = "g"
+  value = "x"
+}
+`,
+	"refused": fused + `
+resource "fuse" "f" {
+  name  = "f"
+  value = "newer"
+}
+`,
+}
+
+const fused = `
+variable "second" { type = bool }
+
+host "dut" {}
+
+resource "knob" "k" {
+  name  = "k"
+  value = "5"
+}
+
+resource "lamp" "l" {
+  name       = "l"
+  depends_on = [fuse.f]
+}
+`
 
 func operate(dir, operation string, crash func(string)) error {
 	w := &world{dir: filepath.Join(dir, "world"), crash: crash}
@@ -162,6 +196,12 @@ func TestKilledAnywhere(t *testing.T) {
 		{"change and go back", []string{"first"}, "second", "first"},
 		{"destroy", []string{"first", "second"}, "destroy", ""},
 		{"destroy and apply after all", []string{"first"}, "destroy", "second"},
+		{"apply with a reboot", nil, "fused", "fused"},
+		{"apply with a reboot and then only destroy", nil, "fused", ""},
+		{"change with a reboot", []string{"fused"}, "refused", "refused"},
+		{"change with a reboot and go back", []string{"fused"}, "refused", "fused"},
+		{"destroy with a reboot", []string{"fused"}, "destroy", ""},
+		{"destroy with a reboot and apply after all", []string{"fused"}, "destroy", "refused"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -137,7 +137,7 @@ func (e *evaluator) Postconditions(a addrs.Instance, self cty.Value) hcl.Diagnos
 }
 
 func (e *evaluator) Host(string) (*eval.Host, hcl.Diagnostics) {
-	return &eval.Host{Config: cty.ObjectVal(map[string]cty.Value{"address": cty.StringVal("192.0.2.1")})}, nil
+	return &eval.Host{Config: cty.ObjectVal(map[string]cty.Value{"address": cty.StringVal("192.0.2.1"), "jump": cty.NullVal(cty.String)})}, nil
 }
 
 func (e *evaluator) Outputs() (map[string]eval.Output, hcl.Diagnostics) {

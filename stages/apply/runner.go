@@ -45,7 +45,8 @@ type runner struct {
 	values  map[addrs.Instance]cty.Value // as references see them: marked; planned, replaced by what was applied
 	running map[int]time.Time            // started steps
 	results map[int]StepResult
-	down    map[string]bool // hosts that went out of reach in this run
+	down    map[string]bool            // hosts that went out of reach in this run
+	removed map[string][]state.Outcome // by host: deletes that a reboot is to make effective
 
 	eventMu sync.Mutex // Events are told one at a time
 }
@@ -63,7 +64,7 @@ func newRunner(ctx context.Context, in Input, prior *state.State, journal *state
 		in: in, prior: prior, lineage: prior.Lineage, serial: prior.Serial, journal: journal,
 		steps: map[int]plan.Step{}, graph: &graph.Graph[int]{}, changes: map[addrs.Instance]*plan.Change{}, deposed: map[deposedKey]*plan.Change{}, dataDeps: map[string][]string{},
 		resources: map[string]providers.Resource{}, data: map[string]providers.DataSource{}, schemas: map[string]*schema.Resource{}, sources: map[string]*schema.Resource{}, types: map[*schema.Block]cty.Type{},
-		draft: state.NewDraft(prior), values: map[addrs.Instance]cty.Value{}, running: map[int]time.Time{}, results: map[int]StepResult{}, down: map[string]bool{},
+		draft: state.NewDraft(prior), values: map[addrs.Instance]cty.Value{}, running: map[int]time.Time{}, results: map[int]StepResult{}, down: map[string]bool{}, removed: map[string][]state.Outcome{},
 	}
 	r.hosts = hosts{open: in.OpenHost, entries: map[string]*hostEntry{}}
 	if r.hosts.open == nil {
@@ -201,7 +202,7 @@ func (r *runner) step(ctx context.Context, s plan.Step) (diags hcl.Diagnostics, 
 	case s.Action == plan.Delete:
 		return r.remove(ctx, s)
 	case s.Action == plan.Reboot:
-		return r.reboot(ctx, s), false
+		return r.reboot(ctx, s)
 	}
 	return r.change(ctx, s)
 }

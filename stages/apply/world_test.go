@@ -22,7 +22,12 @@ type world struct {
 	dir    string
 	crash  func(string)
 	fail   map[string]error                       // by object or setting name: Apply fails with it before it does anything
-	during func(ctx context.Context, name string) // told in the middle of an Apply
+	during func(ctx context.Context, name string) // told in the middle of an Apply, and of a reboot
+	// What a reboot does: see fuse_test.go.
+	rebootFails error
+	stubborn    bool // fuses that are new stay out
+	reboots     []string
+	forgotten   []string // hosts
 }
 
 func (w *world) point(s string) {
@@ -55,12 +60,14 @@ func (w *world) snapshot() string {
 
 func (w *world) set() *providers.Set {
 	return &providers.Set{
-		Resources:  []providers.Resource{box{w}, knob{w}, note{}},
+		Resources:  []providers.Resource{box{w}, knob{w}, note{}, fuse{w}, lamp{w}},
 		Data:       []providers.DataSource{look{w}},
-		HostSchema: &schema.Block{Attributes: map[string]*schema.Attribute{"address": {Type: cty.String, Optional: true}}},
+		HostSchema: &schema.Block{Attributes: map[string]*schema.Attribute{"address": {Type: cty.String, Optional: true}, "jump": {Type: cty.String, Optional: true, Reference: schema.RefOtherHost}}},
 		OpenHost: func(_ context.Context, name string, config cty.Value, _ providers.Hosts) (providers.Host, error) {
-			return fakeHost{name: name}, nil
+			return fakeHost{name: name, w: w}, nil
 		},
+		Reboot:        w.reboot,
+		RebootAllowed: func(cty.Value) (bool, string) { return true, "" },
 	}
 }
 
@@ -68,6 +75,13 @@ func (w *world) set() *providers.Set {
 type fakeHost struct {
 	providers.Host
 	name string
+	w    *world
+}
+
+func (h fakeHost) Forget() error { h.w.forgot(h.name); return nil }
+
+func (w *world) forgot(host string) {
+	w.forgotten = append(w.forgotten, host)
 }
 
 func (h fakeHost) Name() string { return h.name }

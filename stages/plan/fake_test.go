@@ -260,6 +260,22 @@ func newPlug(w *world) providers.Resource {
 		Block: schema.Block{Attributes: attrs{"name": {Type: cty.String, Required: true, Cost: schema.Replace}, "cable": {Type: cty.String, Optional: true}}}}}
 }
 
+// strand and clip are like a virtual function's driver and a port on it: the function is made anew when the number of functions changes.
+func newStrand(w *world) providers.Resource {
+	return &fakeType{w, &schema.Resource{Type: "strand", Setting: true, LostOn: []schema.Loss{{Type: "cable", Cost: schema.PortReset, Why: "a cable brings its own strands"}},
+		Block: schema.Block{Attributes: attrs{"cable": {Type: cty.String, Optional: true}, "id": {Type: cty.String, Computed: true}}}}}
+}
+
+func newClip(w *world) providers.Resource {
+	return &fakeType{w, &schema.Resource{Type: "clip", LostOn: []schema.Loss{{Type: "strand", Cost: schema.PortReset, Release: true, Why: "a strand cannot be exchanged while a clip sits on it"}},
+		Block: schema.Block{Attributes: attrs{"strand": {Type: cty.String, Optional: true}}}}}
+}
+
+// mode has an argument whose change takes a reboot.
+func newMode(w *world) providers.Resource {
+	return &fakeType{w, &schema.Resource{Type: "mode", Setting: true, Survives: true, Block: schema.Block{Attributes: attrs{"kind": {Type: cty.String, Required: true, Cost: schema.HostReboot}}}}}
+}
+
 // boot is like host_kernel_args: it takes effect with a reboot.
 type boot struct{ fakeType }
 
@@ -323,7 +339,7 @@ func (gen) Claims(_ context.Context, _ providers.Host, v cty.Value) (providers.C
 
 func fakeSet(w *world) *providers.Set {
 	return &providers.Set{
-		Resources:  []providers.Resource{store(w), newSwitch(w), newPages(w), newPort(w), newFlows(w), newCable(w), newPlug(w), newBoot(w)},
+		Resources:  []providers.Resource{store(w), newSwitch(w), newPages(w), newPort(w), newFlows(w), newCable(w), newPlug(w), newBoot(w), newStrand(w), newClip(w), newMode(w)},
 		Data:       []providers.DataSource{info{w}},
 		Generators: []providers.GeneratorType{gen{}},
 		HostSchema: &schema.Block{Attributes: attrs{"address": {Type: cty.String, Optional: true}, "reboot": {Type: cty.Bool, Optional: true}, "jump": {Type: cty.String, Optional: true, Reference: schema.RefOtherHost}}},

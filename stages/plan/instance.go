@@ -28,6 +28,9 @@ type pass struct {
 	// By static resource: its instances, and what the state is to record as its dependencies.
 	expanded map[addrs.Resource][]addrs.Instance
 	recorded map[addrs.Resource][]string
+	// What stands on what: see depend.go.
+	stood map[addrs.Resource][]addrs.Resource
+	bases map[[2]addrs.Resource]basis
 }
 
 // node is one configured instance in a pass.

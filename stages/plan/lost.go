@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"strings"
+
 	"plumb/lang/addrs"
 	"plumb/lang/schema"
 )
@@ -11,7 +13,7 @@ type loss struct {
 	release bool
 }
 
-// findLosses adds the instances whose effect is taken away by a change of this pass. False: there are no more than were known.
+// findLosses adds the instances whose effect is taken away by a change of this pass, and those that have to make room for one. False: there are no more than were known.
 func (ps *pass) findLosses() bool {
 	byHost := map[string][]*node{} // changed instances
 	for _, n := range ps.order {
@@ -24,10 +26,11 @@ func (ps *pass) findLosses() bool {
 		if n.failed || n.inst == nil || len(n.schema.LostOn) == 0 || n.entry == nil || n.entry.gone() {
 			continue
 		}
-		if _, known := ps.lost[n.addr]; known {
+		known, isKnown := ps.lost[n.addr]
+		if known.release {
 			continue
 		}
-		if l, ok := ps.lostBy(n, byHost[n.inst.Host]); ok {
+		if l, ok := ps.lostBy(n, byHost[n.inst.Host]); ok && (!isKnown || l.release) {
 			ps.lost[n.addr] = l
 			found = true
 		}
@@ -35,44 +38,32 @@ func (ps *pass) findLosses() bool {
 	return found
 }
 
-func (ps *pass) lostBy(n *node, changed []*node) (loss, bool) {
-	for _, l := range n.schema.LostOn {
+// lostBy looks for a change that takes n's effect away. One that n has to make room for comes before the others.
+func (ps *pass) lostBy(n *node, changed []*node) (l loss, ok bool) {
+	for _, on := range n.schema.LostOn {
 		for _, by := range changed {
-			if by == n || by.addr.Resource.Mode != addrs.Managed || by.addr.Resource.Type != l.Type || disturbance(&by.change) < int(l.Cost) {
-				continue
-			}
-			if !l.Release {
-				return loss{by: by.addr.String(), why: l.Why}, true
-			}
-			// What is made anew is not there to be in the way: its users are made after it anyway.
-			if by.change.Action == Update && ps.dependsOn(n.addr.Resource, by.addr.Resource) {
-				return loss{by: by.addr.String(), why: l.Why, release: true}, true
+			switch {
+			case by == n || by.addr.Resource.Mode != addrs.Managed || by.addr.Resource.Type != on.Type:
+			case on.Release && ps.inTheWay(n, by, on):
+				return loss{by: by.addr.String(), why: on.Why, release: true}, true
+			case !on.Release && !ok && disturbance(&by.change) >= int(on.Cost):
+				l, ok = loss{by: by.addr.String(), why: on.Why}, true
 			}
 		}
 	}
-	return loss{}, false
+	return l, ok
 }
 
-// dependsOn says whether a resource depends on another, directly or through others.
-func (ps *pass) dependsOn(r, on addrs.Resource) bool {
-	on = on.Static()
-	seen := map[addrs.Resource]bool{}
-	var reaches func(addrs.Resource) bool
-	reaches = func(r addrs.Resource) bool {
-		for _, d := range ps.dependencies(r) {
-			if d.Resource.Static() == on {
-				return true
-			}
-			if !seen[d.Resource.Static()] {
-				seen[d.Resource.Static()] = true
-				if reaches(d.Resource) {
-					return true
-				}
-			}
-		}
+// inTheWay says whether an instance has to be gone before another one is changed. One that was there before the other was made does not sit on it, unless it is only now to depend on it.
+func (ps *pass) inTheWay(n, by *node, on schema.Loss) bool {
+	if pressure(&by.change) < int(on.Cost) {
 		return false
 	}
-	return reaches(r)
+	b := ps.standsOn(n.addr.Resource, by.addr.Resource)
+	if by.change.Action == Create {
+		return b.now && !b.before
+	}
+	return b.now || b.before
 }
 
 // disturbance is the cost of a change for those who stand on it, -1 for none. What is made anew, also by applying it again, disturbs most. What is
@@ -92,3 +83,20 @@ func disturbance(c *Change) int {
 	}
 	return -1
 }
+
+// pressure is the disturbance of a change for those who may have to make room for it first. Nobody sits on what is applied again because a reboot took it away.
+func pressure(c *Change) int {
+	if !lostByReboot(c) {
+		return disturbance(c)
+	}
+	switch {
+	case c.Action == Update && c.Reason != WasInDoubt:
+		return int(c.Cost)
+	case c.Action == Reapply:
+		return -1
+	}
+	return disturbance(c)
+}
+
+// lostByReboot says that it is the reboot of a host that takes a change's instance away.
+func lostByReboot(c *Change) bool { return strings.HasPrefix(c.LostBy, hostPrefix) }

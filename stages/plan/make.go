@@ -147,7 +147,8 @@ func (p *planner) evaluator(resolve func(addrs.Instance) (cty.Value, hcl.Diagnos
 }
 
 func (p *planner) newPass() *pass {
-	return &pass{planner: p, nodes: map[addrs.Instance]*node{}, deps: map[addrs.Resource][]eval.Dependency{}, expanded: map[addrs.Resource][]addrs.Instance{}, recorded: map[addrs.Resource][]string{}}
+	return &pass{planner: p, nodes: map[addrs.Instance]*node{}, deps: map[addrs.Resource][]eval.Dependency{}, expanded: map[addrs.Resource][]addrs.Instance{}, recorded: map[addrs.Resource][]string{},
+		stood: map[addrs.Resource][]addrs.Resource{}, bases: map[[2]addrs.Resource]basis{}}
 }
 
 // converge evaluates until no further change is found to take the effect of others away: what is lost grows with each pass, so it ends.
@@ -314,5 +315,29 @@ func (ps *pass) forceCreateBeforeDestroy() {
 	}
 	for _, n := range ps.order {
 		n.change.CreateBeforeDestroy = forced[n.addr.Resource.Static()]
+	}
+	ps.makeRoom()
+}
+
+// makeRoom takes create_before_destroy from what has to make room for a change, and from all that stands on such: the new ones cannot be made before that change, and so the old ones would not be gone
+// before it.
+func (ps *pass) makeRoom() {
+	var leaving []addrs.Resource
+	for _, n := range ps.order {
+		if n.change.Action == Replace && ps.lost[n.addr].release && !slices.Contains(leaving, n.addr.Resource) {
+			leaving = append(leaving, n.addr.Resource)
+		}
+	}
+	for _, n := range ps.order {
+		c := &n.change
+		if c.Action != Replace || !c.CreateBeforeDestroy {
+			continue
+		}
+		if slices.ContainsFunc(leaving, func(r addrs.Resource) bool {
+			return r == n.addr.Resource || ps.standsOn(n.addr.Resource, r) != basis{}
+		}) {
+			c.CreateBeforeDestroy = false
+			ps.report(warningAt(ps.rangeOf(c.Addr), c.Addr.String(), "Destroyed before it is created", "%s has create_before_destroy, of its own or because of what depends on it. This time the old one has to be gone first, for a change of what it stands on cannot be made while it is there.", c.Addr))
+		}
 	}
 }

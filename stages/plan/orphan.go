@@ -45,14 +45,20 @@ func (ps *pass) orphan(e *entry, why Reason) *Change {
 	i := e.inst
 	c := &Change{Addr: i.Addr, Host: i.Host, Action: Delete, Reason: why, DependsOn: i.DependsOn, Deposed: i.Deposed, DeposedAt: i.DeposedAt}
 	prior := e.current
+	r := ps.removal(e)
+	if e.unread {
+		return nil
+	}
 	if e.gone() {
-		c.Action, prior = Forget, e.recorded
+		prior = e.recorded
+		if r.Cost < schema.HostReboot {
+			c.Action = Forget
+		}
 	} else if cfg := configOf(ps.in.Config, i.Addr.Resource); !i.Deposed && (i.PreventDestroy || cfg != nil && cfg.Lifecycle.PreventDestroy) {
 		ps.report(preventDestroy(i.Addr, ps.rangeOf(i.Addr), "would be destroyed"))
 		return nil
 	}
 	if c.Action == Delete {
-		r := ps.removal(e)
 		c.Cost, c.Effects, c.Reboot = r.Cost, r.Effects, r.Cost == schema.HostReboot
 	}
 	if i.Status != state.Ready && c.Reason == NoReason {

@@ -105,16 +105,22 @@ func (p *planner) limitCost(changes []Change, ps *pass) {
 		for _, a := range c.Changed {
 			if a.Cost == c.Cost {
 				d.Detail += " It is " + pathText(a.Path) + " that costs so much."
-				if n := ps.nodes[c.Addr]; n != nil && n.inst != nil {
-					if path, err := value.ToCty(a.Path, ps.typeOf(&n.schema.Block)); err == nil {
-						d.Subject = ps.argument(n)(path)
-					}
-				}
+				d.Subject = ps.rangeOfPath(c, a.Path)
 				break
 			}
 		}
 		p.report(d)
 	}
+}
+
+// rangeOfPath is the place of an argument of a change in the configuration, or of its block.
+func (ps *pass) rangeOfPath(c *Change, path Path) *hcl.Range {
+	if n := ps.nodes[c.Addr]; n != nil && n.inst != nil {
+		if p, err := value.ToCty(path, ps.typeOf(&n.schema.Block)); err == nil {
+			return ps.argument(n)(p)
+		}
+	}
+	return ps.rangeOf(c.Addr)
 }
 
 // rangeOf is the header of an instance's block; nil when it is not configured.

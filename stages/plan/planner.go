@@ -35,7 +35,8 @@ type planner struct {
 
 	prior   map[addrs.Instance]*entry // current instances of the state
 	deposed []*entry
-	scope   *targeting // nil: everything
+	old     map[addrs.Resource][]*entry // both, by static address
+	scope   *targeting                  // nil: everything
 
 	lost map[addrs.Instance]loss // found by earlier passes
 
@@ -204,7 +205,7 @@ func (p *planner) loadHosts(ev *eval.Evaluator) {
 
 // loadPrior decodes the instances of the state.
 func (p *planner) loadPrior() {
-	p.prior = map[addrs.Instance]*entry{}
+	p.prior, p.old = map[addrs.Instance]*entry{}, map[addrs.Resource][]*entry{}
 	if p.in.Prior == nil {
 		return
 	}
@@ -227,6 +228,8 @@ func (p *planner) loadPrior() {
 			continue
 		}
 		e := &entry{inst: i, schema: sch, typ: typ, recorded: v, current: v, sensitive: value.Union(i.Sensitive, value.SchemaSensitive(&sch.Block, v))}
+		r := i.Addr.Resource.Static()
+		p.old[r] = append(p.old[r], e)
 		if i.Deposed {
 			p.deposed = append(p.deposed, e)
 		} else {

@@ -1,17 +1,18 @@
 package plan
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
-	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
 	"plumb/lang/addrs"
 	"plumb/lang/schema"
 	"plumb/providers"
+	"plumb/stages/state"
 )
 
 // A host is rebooted at most once in a run, for all changes that need it: after what is taken away, before what is made. What does not survive a reboot and stays is
@@ -22,11 +23,19 @@ func HostAddr(name string) addrs.Instance {
 	return addrs.Resource{Type: "host", Name: name}.Instance(addrs.Key{})
 }
 
+const hostPrefix = "host." // of the text of a HostAddr; no resource type is called that
+
 // removal is what deleting an instance of the state would cost. It is asked for once.
+//
+// What is gone may have been deleted by a run that was cut off before its reboot: then it costs that reboot still.
 func (p *planner) removal(e *entry) providers.RemovalResult {
 	remover, ok := e.typ.(providers.Remover)
-	if !ok || e.gone() || e.unread || e.inst.Host == "" {
+	if !ok || e.gone() && e.inst.Status == state.Ready || e.unread || e.inst.Host == "" {
 		return providers.RemovalResult{}
+	}
+	prior := e.current
+	if e.gone() {
+		prior = e.recorded
 	}
 	p.mu.Lock()
 	r, known := p.removals[e]
@@ -36,8 +45,12 @@ func (p *planner) removal(e *entry) providers.RemovalResult {
 	}
 	if host := p.host(e.inst.Host); host != nil {
 		var err error
-		r, err = remover.Removal(p.ctx, providers.RemovalRequest{Host: host, Mark: p.mark(e.inst.Addr), Prior: e.current, Undo: e.inst.Undo})
-		if err != nil {
+		r, err = remover.Removal(p.ctx, providers.RemovalRequest{Host: host, Mark: p.mark(e.inst.Addr), Prior: prior, Undo: e.inst.Undo})
+		switch {
+		case errors.Is(err, providers.ErrUnreachable):
+			e.unread = true
+			p.hostError(e.inst.Host, err)
+		case err != nil:
 			p.report(providerError(p.rangeOf(e.inst.Addr), "tell what it costs to destroy", e.inst.Addr, err))
 		}
 	}
@@ -59,17 +72,22 @@ func (p *planner) mayReboot(name string) (bool, string) {
 	return p.in.Set.RebootAllowed(cfg)
 }
 
-// behind lists a host and those that are reached through it, which a reboot cuts off, too, or takes along.
-func (p *planner) behind(name string) []string {
+// Behind lists a host and those that are reached through it, directly or not, by what their blocks refer to (ssh.jump, netns.parent, container.parent). A reboot cuts them off, and takes along those that
+// are on it: a guest's block does not say more than that the host is on the way to it, so all are taken for such. Values of configs are of the schema's type, maybe null or unknown in parts.
+func Behind(b *schema.Block, configs map[string]cty.Value, name string) []string {
 	out := []string{name}
 	for i := 0; i < len(out); i++ {
-		for _, other := range slices.Sorted(maps.Keys(p.hostConfigs)) {
-			if !slices.Contains(out, other) && p.in.Set.HostSchema != nil && refersTo(p.in.Set.HostSchema, p.hostConfigs[other], out[i]) {
+		for _, other := range slices.Sorted(maps.Keys(configs)) {
+			if b != nil && !slices.Contains(out, other) && refersTo(b, configs[other], out[i]) {
 				out = append(out, other)
 			}
 		}
 	}
 	return out
+}
+
+func (p *planner) behind(name string) []string {
+	return Behind(p.in.Set.HostSchema, p.hostConfigs, name)
 }
 
 // refersTo says whether a host block names another host.
@@ -116,7 +134,7 @@ func (ps *pass) rebooted() map[string]addrs.Instance {
 // findRebootLosses adds the instances that a reboot takes away. False: there are no more than were known.
 func (ps *pass) findRebootLosses() bool {
 	found := false
-	for host := range ps.rebooted() {
+	for _, host := range slices.Sorted(maps.Keys(ps.rebooted())) {
 		behind := ps.behind(host)
 		for _, n := range ps.order {
 			if _, known := ps.lost[n.addr]; known || n.failed || n.inst == nil || n.entry == nil || n.entry.gone() || n.schema.Survives || n.change.Reboot || !slices.Contains(behind, n.inst.Host) {
@@ -144,81 +162,13 @@ func (ps *pass) checkReboots(changes []*Change) {
 			ps.report(warningAt(ps.rangeOf(c.Addr), c.Addr.String(), "Takes effect with the next boot", "What %s has set is taken back where the host keeps it, and the running system of host.%s keeps it until it is booted again: %s.", c.Addr, c.Host, why))
 			continue
 		}
-		at := ps.rangeOf(c.Addr)
-		if n := ps.nodes[c.Addr]; n != nil && n.inst != nil {
-			at = n.inst.Config.Range.Ptr()
+		what, at := c.Addr.String(), ps.rangeOf(c.Addr)
+		if i := slices.IndexFunc(c.Changed, func(a AttrChange) bool { return a.Cost == schema.HostReboot }); i >= 0 {
+			what = pathText(c.Changed[i].Path) + " of " + what
+			at = ps.rangeOfPath(c, c.Changed[i].Path)
 		}
-		ps.report(errorAt(at, "A reboot is needed", "%s takes effect only when host.%s is rebooted, and %s.", c.Addr, c.Host, why))
+		ps.report(errorAt(at, "A reboot is needed", "%s takes effect only when host.%s is rebooted, and %s.", what, c.Host, why))
 	}
-}
-
-// reboots adds the reboot of each host whose changes need one.
-func (s *stepper) reboots(changes []*Change) hcl.Diagnostics {
-	needs := map[string][]int{}
-	for _, c := range changes {
-		if !c.Reboot {
-			continue
-		}
-		if id, ok := s.upOf[c.Addr]; ok {
-			needs[c.Host] = append(needs[c.Host], id)
-			continue
-		}
-		for _, id := range s.of[down][c.Addr.Resource] {
-			if s.steps[id].Addr == c.Addr {
-				needs[c.Host] = append(needs[c.Host], id)
-			}
-		}
-	}
-	var diags hcl.Diagnostics
-	for _, host := range slices.Sorted(maps.Keys(needs)) {
-		before := s.g.Reach(needs[host]...)
-		for _, id := range needs[host] {
-			before[id] = true
-		}
-		id := s.step(Step{Addr: HostAddr(host), Host: host, Action: Reboot})
-		for _, n := range needs[host] {
-			s.g.Connect(id, n, rebootOrder)
-		}
-		behind := s.behind(host)
-		on := func(st int) bool { return slices.Contains(behind, s.steps[st].Host) && s.steps[st].Action != Reboot }
-		isDown := map[int]bool{}
-		for _, list := range s.of[down] {
-			for _, st := range list {
-				isDown[st] = true
-			}
-		}
-		for st := range s.steps {
-			if !on(st) || !isDown[st] || before[st] {
-				continue
-			}
-			// One that has to wait for what is made cannot come before.
-			waits := slices.ContainsFunc(slices.Collect(maps.Keys(s.g.Reach(st))), func(x int) bool { return !isDown[x] && !before[x] && s.steps[x].Action != Join })
-			if !waits {
-				s.g.Connect(id, st, rebootOrder)
-			}
-		}
-		for st := range s.steps {
-			if !on(st) || isDown[st] || s.steps[st].Action == Join {
-				continue
-			}
-			switch {
-			case !before[st]:
-				if !s.g.Reaches(id, st) {
-					s.g.Connect(st, id, rebootOrder)
-				}
-			case !slices.Contains(needs[host], st) && !s.survives(st):
-				diags = append(diags, errorAt(s.rangeOf(s.steps[st].Addr), "Lost by the reboot that it is needed for", "%s has to be there before host.%s is rebooted, because %s depends on it, and the reboot takes it away. Take that dependency out, or apply in two parts with -target.",
-					s.steps[st].Addr, host, s.steps[needs[host][0]].Addr))
-			}
-		}
-	}
-	return diags
-}
-
-// survives says whether what a step makes outlives a reboot.
-func (s *stepper) survives(id int) bool {
-	sch := s.schemaOf(s.steps[id].Addr.Resource)
-	return sch == nil || sch.Survives || sch.Hostless || s.steps[id].Addr.Resource.Mode == addrs.Data
 }
 
 // Reboots lists the hosts that the plan reboots, each with the changes that need it.

@@ -35,10 +35,10 @@ type stepper struct {
 	order [2][]addrs.Resource         // its keys, sorted
 	late  map[addrs.Resource][]int    // deletes of old halves that users must have left before
 	upOf  map[addrs.Instance]int
+	outOf map[addrs.Instance]int // deletes of what is replaced after it, or goes for good
 	joins map[joinKey]int
 	above map[addrs.Resource][]need
 	below map[addrs.Resource][]addrs.Resource
-	old   map[addrs.Resource][]*entry // of the state, by static address
 }
 
 type joinKey struct {
@@ -56,13 +56,9 @@ type need struct {
 // between resources, so all instances of the one wait for all of the other; through a Join where both are several, so that there are few edges.
 func (ps *pass) steps(changes []*Change) ([]Step, error) {
 	s := &stepper{
-		pass: ps, late: map[addrs.Resource][]int{}, upOf: map[addrs.Instance]int{}, joins: map[joinKey]int{},
+		pass: ps, late: map[addrs.Resource][]int{}, upOf: map[addrs.Instance]int{}, outOf: map[addrs.Instance]int{}, joins: map[joinKey]int{},
 		of:    [2]map[addrs.Resource][]int{{}, {}},
-		above: map[addrs.Resource][]need{}, below: map[addrs.Resource][]addrs.Resource{}, old: map[addrs.Resource][]*entry{},
-	}
-	for _, e := range append(ps.planner.instances(), ps.deposed...) {
-		r := e.inst.Addr.Resource.Static()
-		s.old[r] = append(s.old[r], e)
+		above: map[addrs.Resource][]need{}, below: map[addrs.Resource][]addrs.Resource{},
 	}
 	for _, c := range changes {
 		s.add(c)
@@ -75,6 +71,7 @@ func (ps *pass) steps(changes []*Change) ([]Step, error) {
 	}
 	s.follow()
 	s.unwind()
+	s.makeRoom(changes)
 	s.release(changes)
 	s.vacate(changes)
 	s.hostOrder()
@@ -107,6 +104,8 @@ func (s *stepper) add(c *Change) {
 		s.deposed(id, c)
 		if c.Deposed {
 			s.late[r] = append(s.late[r], id)
+		} else {
+			s.outOf[c.Addr] = id
 		}
 	case Replace:
 		if c.CreateBeforeDestroy {
@@ -117,6 +116,7 @@ func (s *stepper) add(c *Change) {
 			return
 		}
 		old, create := step(Delete, down), step(Create, up)
+		s.outOf[c.Addr] = old
 		s.g.Connect(create, old, replaceOrder)
 	}
 }
@@ -165,7 +165,7 @@ func (s *stepper) join(dir direction, r addrs.Resource) int {
 func (s *stepper) follow() {
 	for _, u := range s.order[up] {
 		for _, n := range s.needs(u) {
-			s.wait(s.of[up][u], up, n.res, n.reason)
+			s.after(s.of[up][u], n)
 			s.afterUsers(n.res, u)
 		}
 		for _, d := range s.dependencies(u) {
@@ -174,6 +174,17 @@ func (s *stepper) follow() {
 			}
 		}
 	}
+}
+
+// after makes steps wait for a resource, but for those that need not: they wait for what it waits for.
+func (s *stepper) after(from []int, n need) {
+	early, rest := s.early(from, n.res)
+	if len(early) > 0 {
+		for _, m := range s.needs(n.res) {
+			s.after(early, m)
+		}
+	}
+	s.wait(rest, up, n.res, n.reason)
 }
 
 // afterUsers lets the old halves of r go only when its user u stands on the new ones.
@@ -210,17 +221,6 @@ func (s *stepper) needs(u addrs.Resource) []need {
 	return out
 }
 
-// configured lists the resources, in their module instances, that a dependency of something in module m means.
-func (s *stepper) configured(dep addrs.Resource, m addrs.Module) []addrs.Resource {
-	var out []addrs.Resource
-	for _, i := range s.expand(dep) {
-		if (len(out) == 0 || out[len(out)-1] != i.Resource) && covers(dep, i.Resource, m) {
-			out = append(out, i.Resource)
-		}
-	}
-	return out
-}
-
 // unwind orders what is taken away by the dependencies that the state recorded: users go first.
 func (s *stepper) unwind() {
 	for _, u := range s.order[down] {
@@ -252,95 +252,6 @@ func (s *stepper) stoodOn(u addrs.Resource) []addrs.Resource {
 	return out
 }
 
-// stands lists the resources of the state that u's instances depended on directly.
-func (s *stepper) stands(u addrs.Resource) []addrs.Resource {
-	var deps, out []addrs.Resource
-	for _, e := range s.old[u.Static()] {
-		if e.inst.Addr.Resource == u {
-			for _, d := range dependencies(e) {
-				if !slices.Contains(deps, d) {
-					deps = append(deps, d)
-				}
-			}
-		}
-	}
-	for _, d := range deps {
-		for _, e := range s.old[d.Static()] {
-			r := e.inst.Addr.Resource
-			if covers(d, r, u.Module) && !slices.Contains(out, r) {
-				out = append(out, r)
-			}
-		}
-	}
-	return out
-}
-
-// release lets what used an instance that goes leave it first, where nothing speaks against that.
-func (s *stepper) release(changes []*Change) {
-	users := map[addrs.Resource][]int{} // updates only: the old half of a replace leaves anyway
-	for _, c := range changes {
-		if c.Action == Update || c.Action == Reapply {
-			users[c.Addr.Resource] = append(users[c.Addr.Resource], s.upOf[c.Addr])
-		}
-	}
-	for _, u := range s.order[up] {
-		if len(users[u]) == 0 {
-			continue
-		}
-		for _, r := range s.stands(u) {
-			gone := s.plainDeletes(r)
-			if len(gone) > 0 && !s.anyReached(s.of[up][u], gone) {
-				s.wait(gone, up, u, reference)
-			}
-		}
-	}
-}
-
-// vacate lets what goes, or makes room for what replaces it, go before what it stood on is changed: a NIC is not taken from a port's hands, nor a bridge's datapath
-// changed below it. Where the two wait for one another the other way round already, that stays.
-func (s *stepper) vacate(changes []*Change) {
-	updates := map[addrs.Resource][]int{}
-	for _, c := range changes {
-		if c.Action == Update {
-			updates[c.Addr.Resource] = append(updates[c.Addr.Resource], s.upOf[c.Addr])
-		}
-	}
-	for _, u := range s.order[down] {
-		seen := map[addrs.Resource]bool{}
-		var visit func(addrs.Resource)
-		visit = func(r addrs.Resource) {
-			for _, below := range s.stands(r) {
-				if seen[below] {
-					continue
-				}
-				seen[below] = true
-				if len(updates[below]) > 0 && !s.anyReached(s.of[down][u], updates[below]) {
-					s.wait(updates[below], down, u, replaceOrder)
-				}
-				visit(below)
-			}
-		}
-		visit(u)
-	}
-}
-
-// plainDeletes are the deletes of instances of r that nothing takes the place of.
-func (s *stepper) plainDeletes(r addrs.Resource) []int {
-	var out []int
-	for _, id := range s.of[down][r] {
-		if _, replaced := s.upOf[s.steps[id].Addr]; !replaced && !s.steps[id].Deposed {
-			out = append(out, id)
-		}
-	}
-	return out
-}
-
-// anyReached says whether one of the steps waits for one of the others, directly or not.
-func (s *stepper) anyReached(from, to []int) bool {
-	reach := s.g.Reach(from...)
-	return slices.ContainsFunc(to, func(id int) bool { return reach[id] })
-}
-
 // hostOrder adds the order in which a host wants things done where no reference says so; an explicit path the other way wins.
 func (s *stepper) hostOrder() {
 	for _, dir := range []direction{up, down} {
@@ -357,8 +268,12 @@ func (s *stepper) hostOrder() {
 				if dir == down {
 					first, then = x, t
 				}
-				if !s.anyReached(s.of[dir][first], s.of[dir][then]) {
-					s.wait(s.of[dir][then], dir, first, hostOrder)
+				from := s.of[dir][then]
+				if dir == up {
+					from = s.notBeforeReboot(from, first)
+				}
+				if !s.anyReached(s.of[dir][first], from) {
+					s.wait(from, dir, first, hostOrder)
 				}
 			}
 		}

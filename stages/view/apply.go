@@ -204,8 +204,12 @@ func ApplySummary(res *apply.Result, destroy bool, st Style) string {
 func FailureTable(res *apply.Result, st Style) string {
 	var out strings.Builder
 	byHost := map[string][]apply.StepResult{}
+	rebooting := map[string]bool{} // addresses of hosts whose reboot did not work out
 	for _, r := range res.Steps {
 		byHost[r.Host] = append(byHost[r.Host], r)
+		if r.Action == plan.Reboot && r.Status != apply.Done {
+			rebooting[r.Addr.String()] = true
+		}
 	}
 	counts := []string{}
 	for _, s := range []struct {
@@ -231,9 +235,13 @@ func FailureTable(res *apply.Result, st Style) string {
 			case apply.Failed, apply.Unfinished:
 				color = red
 			case apply.Skipped:
-				word += ": " + r.Because + " failed"
-				if strings.HasPrefix(r.Because, "host.") {
-					word = string(r.Status) + ": " + r.Because + " cannot be reached"
+				switch {
+				case rebooting[r.Because]:
+					word += ": the reboot of " + r.Because + " failed"
+				case strings.HasPrefix(r.Because, "host."):
+					word += ": " + r.Because + " cannot be reached"
+				default:
+					word += ": " + r.Because + " failed"
 				}
 			case apply.NotStarted:
 				word = "not started"
