@@ -47,23 +47,28 @@ func seed(dir string) error {
 func seedFiles() map[string]string {
 	last := nodes*cpusPerNode - 1
 	f := map[string]string{
-		"proc/cmdline":                            "BOOT_IMAGE=/boot/vmlinuz-6.1.0-13-amd64 root=/dev/vda1 ro quiet\n",
-		"proc/mounts":                             "/dev/vda1 / ext4 rw,relatime 0 0\nproc /proc proc rw,relatime 0 0\nsysfs /sys sysfs rw,relatime 0 0\ntmpfs /run tmpfs rw,nosuid 0 0\n",
-		"proc/filesystems":                        "nodev\tsysfs\nnodev\tproc\nnodev\ttmpfs\nnodev\thugetlbfs\n\text4\n",
-		"proc/modules":                            "",
-		"proc/version":                            "Linux version 6.1.0-13-amd64 (debian-kernel@lists.debian.org)\n",
-		"proc/uptime":                             "1000.00 7000.00\n",
-		"proc/loadavg":                            "0.00 0.00 0.00 1/100 1000\n",
-		"proc/sys/kernel/hostname":                "fake\n",
-		"proc/sys/kernel/osrelease":               "6.1.0-13-amd64\n",
-		"proc/sys/kernel/random/boot_id":          bootID + "\n",
-		"proc/sys/vm/nr_hugepages":                "0\n",
-		"proc/1/comm":                             "init\n",
-		"proc/1/cmdline":                          "/sbin/init\x00",
-		"proc/1/environ":                          "HOME=/\x00",
-		"proc/1/stat":                             procStat(1, "init"),
-		"proc/stat":                               seedStat(),
-		"proc/net/route":                          "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT\neth0\t00000000\t010200C0\t0003\t0\t0\t0\t00000000\t0\t0\t0\n",
+		"proc/cmdline":                   "BOOT_IMAGE=/boot/vmlinuz-6.1.0-13-amd64 root=/dev/vda1 ro quiet\n",
+		"proc/mounts":                    "/dev/vda1 / ext4 rw,relatime 0 0\nproc /proc proc rw,relatime 0 0\nsysfs /sys sysfs rw,relatime 0 0\ntmpfs /run tmpfs rw,nosuid 0 0\n",
+		"proc/filesystems":               "nodev\tsysfs\nnodev\tproc\nnodev\ttmpfs\nnodev\thugetlbfs\n\text4\n",
+		"proc/modules":                   "",
+		"proc/version":                   "Linux version 6.1.0-13-amd64 (debian-kernel@lists.debian.org)\n",
+		"proc/uptime":                    "1000.00 7000.00\n",
+		"proc/loadavg":                   "0.00 0.00 0.00 1/100 1000\n",
+		"proc/sys/kernel/hostname":       "fake\n",
+		"proc/sys/kernel/osrelease":      "6.1.0-13-amd64\n",
+		"proc/sys/kernel/random/boot_id": bootID + "\n",
+		"proc/sys/vm/nr_hugepages":       "0\n",
+		"proc/1/comm":                    "init\n",
+		"proc/1/cmdline":                 "/sbin/init\x00",
+		"proc/1/environ":                 "HOME=/\x00",
+		"proc/1/stat":                    procStat(1, "init"),
+		"proc/stat":                      seedStat(),
+		"proc/net/route":                 "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT\neth0\t00000000\t010200C0\t0003\t0\t0\t0\t00000000\t0\t0\t0\n",
+		"proc/swaps":                     "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n",
+		"sys/kernel/mm/transparent_hugepage/enabled":                        "always [madvise] never\n",
+		"sys/kernel/mm/ksm/run":                                             "0\n",
+		"sys/devices/system/clocksource/clocksource0/current_clocksource":   "tsc\n",
+		"sys/devices/system/clocksource/clocksource0/available_clocksource": "tsc hpet acpi_pm\n",
 		"etc/hostname":                            "fake\n",
 		"etc/os-release":                          "PRETTY_NAME=\"Debian GNU/Linux 12 (bookworm)\"\nNAME=\"Debian GNU/Linux\"\nVERSION_ID=\"12\"\nID=debian\n",
 		"sys/devices/system/cpu/online":           fmt.Sprintf("0-%d\n", last),
@@ -93,7 +98,7 @@ func seedFiles() map[string]string {
 		if cpu > 0 { // the first one cannot be switched off
 			f[dir+"online"] = "1\n"
 		}
-		fmt.Fprintf(&info, "processor\t: %d\nvendor_id\t: GenuineIntel\nmodel name\t: Fake CPU\nflags\t\t: fpu sse4_2 avx2 pdpe1gb\n\n", cpu)
+		fmt.Fprintf(&info, "processor\t: %d\nvendor_id\t: GenuineIntel\nmodel name\t: Fake CPU\nflags\t\t: fpu hypervisor sse4_2 avx2 pdpe1gb\n\n", cpu)
 	}
 	f["proc/cpuinfo"] = info.String()
 	for node := range nodes {

@@ -84,12 +84,12 @@ func examineIsolation(m *patient) {
 			ticking = append(ticking, id)
 		}
 	}
-	m.ok("isolation", "CPUs %s are isolated.", cpus(isolated))
+	m.ok("isolation", "Isolated: %s.", cpus(isolated))
 	if len(split) > 0 {
-		m.say(providers.Warning, "isolation", fmt.Sprintf("CPUs %s are isolated, but hyperthreads of the same cores are not.", cpus(split)), "What runs on the other thread takes half of the core.", "Isolate both threads of a core, or neither.", "")
+		m.say(providers.Warning, "isolation", fmt.Sprintf("Of isolated CPUs, %s: the other hyperthread of the core is not isolated.", cpus(split)), "What runs on the other thread takes half of the core.", "Isolate both threads of a core, or neither.", "")
 	}
 	if len(ticking) > 0 {
-		m.say(providers.Warning, "isolation", fmt.Sprintf("Isolated CPUs %s have a timer tick and RCU callbacks (no nohz_full).", cpus(ticking)), "Each tick takes some microseconds from a poll mode driver, a hundred to a thousand times a second.",
+		m.say(providers.Warning, "isolation", fmt.Sprintf("Of isolated CPUs, %s: timer tick and RCU callbacks go on (no nohz_full).", cpus(ticking)), "Each tick takes some microseconds from a poll mode driver, a hundred to a thousand times a second.",
 			"Isolate by host_cpu_isolation, which sets isolcpus, nohz_full, rcu_nocbs and irqaffinity together.", block("host_cpu_isolation", "data_path", fmt.Sprintf("cores = %q", cpus(isolated))))
 	}
 	affinity, err := cpuset.ParseMask(m.files.text("/proc/irq/default_smp_affinity"))

@@ -9,9 +9,11 @@ import (
 	"plumb/providers"
 )
 
-// examineKernel: DPDK's guide asks for 4.19 (23.11), AF_XDP's need_wakeup came with 5.4, hugepages by node at boot with 5.15.
+// examineKernel: DPDK's guide asks for 4.19 (23.11) or a Red Hat kernel, which has newer parts; AF_XDP's need_wakeup came with 5.4, hugepages by node at boot with 5.15.
 func examineKernel(m *patient) {
 	switch {
+	case slices.Contains(m.f.OS, "rhel") && before(m.f.Kernel, 5, 15):
+		m.ok("kernel", "%s, %s. Hugepages at boot are the same on every NUMA node (by node from Linux 5.15 on).", m.f.Kernel, m.f.Distribution)
 	case before(m.f.Kernel, 4, 19):
 		m.say(providers.Warning, "kernel", "The kernel is "+m.f.Kernel+".", "DPDK is made for Linux 4.19 and later.", "Install a newer kernel of the distribution.", "")
 	case before(m.f.Kernel, 5, 4):
@@ -46,15 +48,27 @@ func examineIOMMU(m *patient) {
 		if !m.passthrough() {
 			m.say(providers.Advice, "IOMMU", "The kernel's own devices go through the IOMMU, too (no iommu=pt).", "Each buffer of a kernel driver is then mapped and unmapped, which costs throughput of the kernel's data path.", "Boot with iommu=pt.", kernelArgs("iommu_pt", "iommu=pt"))
 		}
+	case m.switchedOff() != "":
+		m.say(level, "IOMMU", "There are no IOMMU groups: the kernel was booted with "+m.switchedOff()+".", why, "Take that off the kernel's command line, and reboot.", "")
 	case slices.Contains(m.tables, "DMAR"):
 		m.say(level, "IOMMU", "There are no IOMMU groups, but the firmware has VT-d switched on.", why, "Boot with intel_iommu=on iommu=pt.", kernelArgs("iommu", "intel_iommu=on", "iommu=pt"))
 	case slices.Contains(m.tables, "IVRS"):
-		m.say(level, "IOMMU", "There are no IOMMU groups, but the firmware has AMD-Vi switched on.", why, "Boot without amd_iommu=off and iommu=off; iommu=pt is what DPDK wants.", kernelArgs("iommu", "iommu=pt"))
+		m.say(level, "IOMMU", "There are no IOMMU groups, but the firmware has AMD-Vi switched on.", why, "The kernel uses it without being told: look into its log for the reason, and update the BIOS.", "")
 	case m.virtual():
 		m.say(level, "IOMMU", "There are no IOMMU groups.", why, "Give the virtual machine an IOMMU (QEMU: -device intel-iommu,intremap=on, machine q35), and boot it with intel_iommu=on iommu=pt. Where that cannot be, noiommu = true in nic_driver uses vfio's unsafe mode.", "")
 	default:
 		m.say(level, "IOMMU", "There are no IOMMU groups, and the firmware has no table for one.", why, "Switch VT-d (Intel) or AMD-Vi on in the BIOS. On Intel also boot with intel_iommu=on iommu=pt.", "")
 	}
+}
+
+// switchedOff is the argument that keeps the kernel from using an IOMMU; "" for none.
+func (m *patient) switchedOff() string {
+	for _, name := range []string{"iommu", "intel_iommu", "amd_iommu"} {
+		if v, _ := m.argument(name); v == "off" {
+			return name + "=off"
+		}
+	}
+	return ""
 }
 
 // passthrough says whether the kernel's own devices bypass the IOMMU: by argument, or as all groups of NICs say.

@@ -44,9 +44,6 @@ func examineSoftware(m *patient) {
 	default:
 		m.ok("Open vSwitch", "%s with DPDK %s.", ovs, linked)
 	}
-	if before(ovs, 2, 17) && ovs != "" {
-		m.say(providers.Advice, "Open vSwitch", ovs+" is no longer maintained.", "Faults that were found since 2022 are in it; per-core PMD options (pmd-rxq-isolate, pmd-sleep-max) are not.", "Use 2.17 or later.", "")
-	}
 	switch {
 	case v["dpdk"] == "":
 		m.say(providers.Advice, "DPDK", "testpmd is not installed.", "dpdk_testpmd and generator testpmd need it.", "Install it where they are used; generator loadgen needs nothing.", m.packageBlock("dpdk", "dpdk", "dpdk"))
@@ -66,7 +63,7 @@ func examineSoftware(m *patient) {
 
 // examineFirmware names what only the firmware knows, and what testbeds set there.
 func examineFirmware(m *patient) {
-	if m.virtual() {
+	if m.virtual() || !m.x86() {
 		return
 	}
 	what := "This machine's firmware"

@@ -99,20 +99,6 @@ func shortGrantIsRolledBack(t *testing.T, h providers.Host) {
 	}
 }
 
-func TestRealFacts(t *testing.T) {
-	real(t)
-	f, err := Gather(t.Context(), transport.NewLocal("local"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(f.CPUs) == 0 || !f.CPUs[0].Online || len(f.Nodes) == 0 || f.Nodes[0].MemoryBytes == 0 || !f.Root || f.BootID == "" || f.Kernel == "" {
-		t.Errorf("facts are missing: %+v", f)
-	}
-	if errs := f.Value.Type().TestConformance(factsSchema().Block.ImpliedType()); len(errs) > 0 {
-		t.Errorf("the value is not of the schema's type: %v", errs)
-	}
-}
-
 func TestRealSnapshotIsStable(t *testing.T) {
 	real(t)
 	snapshotIsStable(t, local(t))
