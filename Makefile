@@ -21,10 +21,11 @@ setup: ## install what a fresh Debian 12 machine lacks (Open vSwitch with DPDK, 
 demo: setup build ## set up, apply examples/quickstart, print the table, destroy, prove that nothing is left behind
 	.ci/demo $(BIN)
 
-setup-test: # what only tests need: the race detector's C compiler
+setup-test: # what only tests need: the race detector's C compiler, sshd, QEMU
 	.ci/setup gcc libc6-dev openssh-server openssh-client sudo
+	lab/setup
 
-test: setup-test ## every test, with the real OVS-DPDK and testpmd (root)
+test: setup-test ## every test, with the real OVS-DPDK and testpmd, and a virtual host (root)
 	.ci/test
 
 test-unit: ## tests that need neither root nor daemons
@@ -33,10 +34,10 @@ test-unit: ## tests that need neither root nor daemons
 test-race: setup-test ## every test under the race detector
 	CGO_ENABLED=1 RACE=1 .ci/test
 
-lab: ## build (once) and start the virtual host with real kernel features (root; see docs/lab.md)
+lab: ## build (once) and start the virtual host with real kernel features (root; see docs/lab.md); LAB_HOSTS=2: two of them
 	lab/setup && lab/build && lab/up
 
-lab-down: ## end the virtual host
+lab-down: ## end the virtual hosts
 	lab/down
 
 test-lab: ## the suites for real kernels, on the virtual host (root)

@@ -1,6 +1,7 @@
 package labhost_test
 
 import (
+	"context"
 	"path"
 	"strings"
 	"testing"
@@ -13,7 +14,7 @@ import (
 func TestLabHost(t *testing.T) {
 	h := labhost.Find(t)
 	conn := labhost.Open(t)
-	patterns := []string{"/sys/kernel/iommu_groups/*/devices/*/uevent", "/proc/1/comm", "/sys/devices/system/node/node*/hugepages/hugepages-2048kB/nr_hugepages"}
+	patterns := []string{"/sys/kernel/iommu_groups/*/devices/*/uevent", "/proc/1/comm"}
 	for _, n := range h.NICs {
 		patterns = append(patterns, path.Join("/sys/bus/pci/devices", n.PCI, "numa_node"), path.Join("/sys/bus/pci/devices", n.PCI, "sriov_totalvfs"))
 	}
@@ -40,14 +41,44 @@ func TestLabHost(t *testing.T) {
 	if len(h.NICs) != 4 || string(files["/proc/1/comm"]) != "systemd\n" {
 		t.Errorf("%d NICs, process 1 is %q", len(h.NICs), files["/proc/1/comm"])
 	}
+	for _, program := range []string{"ovs-vsctl", "dpdk-testpmd", "driverctl", "tuned-adm", "update-grub", "ethtool", "lspci", "sudo"} {
+		run(t, conn, "command -v "+program+" >/dev/null")
+	}
+	// No unit of the image fails by itself. A host that still starts is waited for.
+	if state := run(t, conn, "systemctl is-system-running --wait || systemctl list-units --failed --plain --no-legend"); state != "running\n" {
+		t.Errorf("systemd: %s", state)
+	}
+}
+
+// Modules of the kernel's datapath and of NICs for DPDK load, and hugepages can be had on each NUMA node. Both are as before then.
+func TestLabKernel(t *testing.T) {
+	conn := labhost.Open(t)
+	for _, module := range []string{"openvswitch", "vfio_pci", "uio_pci_generic"} {
+		// One that is loaded already proves as much, and may be in use.
+		run(t, conn, "[ -d /sys/module/"+module+" ] || { modprobe "+module+" && [ -d /sys/module/"+module+" ] && modprobe -r "+module+"; }")
+	}
 	for _, node := range []string{"0", "1"} {
-		if _, ok := files["/sys/devices/system/node/node"+node+"/hugepages/hugepages-2048kB/nr_hugepages"]; !ok {
-			t.Errorf("there is no NUMA node %s with hugepages", node)
+		pages := "/sys/devices/system/node/node" + node + "/hugepages/hugepages-2048kB/nr_hugepages"
+		before := run(t, conn, "cat "+pages)
+		t.Cleanup(func() {
+			if _, err := conn.Run(context.WithoutCancel(t.Context()), shell("echo "+strings.TrimSpace(before)+" >"+pages)); err != nil {
+				t.Error(err)
+			}
+		})
+		if got := run(t, conn, "echo 64 >"+pages+" && cat "+pages); got != "64\n" {
+			t.Errorf("NUMA node %s gives %s of 64 hugepages of 2 MB", node, strings.TrimSpace(got))
 		}
 	}
-	for _, module := range []string{"openvswitch", "vfio-pci", "uio_pci_generic"} {
-		if _, err := conn.Run(t.Context(), providers.Cmd{Args: []string{"modinfo", module}}); err != nil {
-			t.Errorf("module %s: %v", module, err)
-		}
+}
+
+func shell(script string) providers.Cmd { return providers.Cmd{Args: []string{"sh", "-c", script}} }
+
+// run runs a constant script on the host and returns what it prints.
+func run(t *testing.T, conn providers.Conn, script string) string {
+	t.Helper()
+	out, err := conn.Run(t.Context(), shell(script))
+	if err != nil {
+		t.Errorf("%s: %v", script, err)
 	}
+	return string(out.Stdout)
 }
