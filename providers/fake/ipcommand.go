@@ -335,7 +335,10 @@ func (c *ipCall) linkSet(w []string) error {
 			if len(v) != 17 || strings.Contains("13579bdf", v[1:2]) {
 				return kernelSays("RTNETLINK answers: Cannot assign requested address")
 			}
-			l.MAC = strings.ToLower(v)
+			if mac := strings.ToLower(v); l.MAC != mac {
+				l.MAC = mac
+				c.space.Neighbours = slices.DeleteFunc(c.space.Neighbours, func(n netNeighbour) bool { return n.Dev == name })
+			}
 		case "alias":
 			l.Alias = v
 		case "master":

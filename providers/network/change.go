@@ -71,6 +71,9 @@ func (s *steps) join(tool string, w words) string {
 	return strings.Join(w, " ")
 }
 
+// empty says that there is nothing to do.
+func (s *steps) empty() bool { return len(s.args) == 0 && len(s.errs) == 0 }
+
 // refusal is what a tool said of one line.
 type refusal struct {
 	line, host, why string

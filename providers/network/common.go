@@ -52,9 +52,10 @@ type likeness struct {
 	mtu     int
 	mac     string
 	up      *bool
-	listed  bool           // addresses are exactly those of the list
-	list    []netip.Prefix // with listed
-	without []netip.Prefix // not listed: these were ours and go
+	listed  bool                   // addresses are exactly those of the list
+	list    []netip.Prefix         // with listed
+	without []netip.Prefix         // not listed: these were ours and go
+	as      map[netip.Prefix]words // how an address was given, for those that were found
 }
 
 // wanted reads a likeness from a configuration; prior tells what is no longer wanted. Names of attributes that differ from end to end have a prefix.
@@ -113,6 +114,10 @@ func (w likeness) lines(name string, have *link) []words {
 	}
 	for _, p := range w.list {
 		if !slices.Contains(have.prefixes(w.list), p) || flushed && p.Addr().Is6() {
+			if as, ok := w.as[p]; ok {
+				out = append(out, append(words{"address", "replace"}, append(slices.Clone(as), "dev", name)...))
+				continue
+			}
 			out = append(out, addAddress(p, name))
 		}
 	}

@@ -109,7 +109,7 @@ func readOffloads(prior cty.Value, drivers ...*driver) cty.Value {
 func setOffloads(c *steps, e end, want map[string]bool, d *driver) {
 	line := words{"-K", e.name}
 	for _, name := range slices.Sorted(maps.Keys(want)) {
-		if f, ok := d.features[name]; !ok || f.on != want[name] || f.wanted != want[name] && f.single {
+		if f, ok := d.features[name]; !ok || f.on != want[name] {
 			line = append(line, settable(name), onOff(want[name]))
 		}
 	}

@@ -51,6 +51,10 @@ type place struct {
 
 // fakePlace keeps one host for each subtest.
 func fakePlace(seed ...string) place {
+	return fakePlaceWith(func(*fake.Conn) error { return nil }, seed...)
+}
+
+func fakePlaceWith(set func(*fake.Conn) error, seed ...string) place {
 	conns := map[string]*fake.Conn{}
 	return place{name: "fake", open: func(t *testing.T) providers.Host {
 		c := conns[t.Name()]
@@ -60,6 +64,9 @@ func fakePlace(seed ...string) place {
 				t.Fatal(err)
 			}
 			conns[t.Name()] = c
+			if err := set(c); err != nil {
+				t.Fatal(err)
+			}
 			shell(t, c, seed...)
 		}
 		return hostkit.New("dut", c, facts)
@@ -159,6 +166,7 @@ func snapshot(t *testing.T, h providers.Host) []string {
 			out = append(out, fmt.Sprintf("namespace %q: neighbour %+v", name, n))
 		}
 	}
+	slices.Sort(out)
 	return out
 }
 
@@ -175,8 +183,34 @@ func settled(data map[string]any) map[string]any {
 
 // suite runs the conformance suite.
 func suite(t *testing.T, p place, c conformance.Case) {
-	c.Open, c.Snapshot = p.open, snapshot
+	c.Open = p.open
+	if c.Snapshot == nil {
+		c.Snapshot = snapshot
+	}
 	conformance.Run(t, c)
+}
+
+// drivers adds to a snapshot what ethtool tells of one link.
+func drivers(e end) func(*testing.T, providers.Host) []string {
+	return func(t *testing.T, h providers.Host) []string {
+		t.Helper()
+		out := snapshot(t, h)
+		s, err := sessionOf(t.Context(), h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := s.driver(t.Context(), e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range slices.Sorted(maps.Keys(d.values)) {
+			out = append(out, name+": "+d.values[name])
+		}
+		for _, name := range slices.Sorted(maps.Keys(d.features)) {
+			out = append(out, fmt.Sprintf("%s: %+v", name, d.features[name]))
+		}
+		return out
+	}
 }
 
 // facts are as many as the types ask for.
