@@ -31,7 +31,7 @@ func (bridgeType) Schema() *schema.Resource {
 	return &schema.Resource{
 		Type:        "net_bridge",
 		Description: "A bridge of the kernel. Ports of others on it are left alone; while there are any, the bridge is not removed.",
-		After:       []string{"host_package", "host_module", "net_namespace", "net_veth", "net_tap", "nic_driver", "nic_sriov"},
+		After:       []string{"host_package", "host_module", "net_namespace", "net_veth", "net_tap", "nic_driver"},
 		Example: `resource "net_bridge" "br0" {
   name  = "br0"
   ports = [net_tap.vm0.name]

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/zclconf/go-cty/cty"
+
 	"plumb/providers"
 )
 
@@ -47,6 +49,7 @@ func (s *steps) ip(space string, lines ...words) {
 	if len(text) == 0 {
 		return
 	}
+	s.within(space)
 	if n := len(s.args); n >= 3 && s.args[n-3] == "ip" && s.args[n-2] == space {
 		s.args[n-1] += "\n" + strings.Join(text, "\n")
 		return
@@ -56,10 +59,27 @@ func (s *steps) ip(space string, lines ...words) {
 
 // ethtool adds a call of ethtool.
 func (s *steps) ethtool(space string, w words) {
+	s.within(space)
 	s.args = append(s.args, "ethtool", space, s.join("ethtool", w))
 }
 
-func (s *steps) tool(name, space, text string) { s.args = append(s.args, name, space, text) }
+// namespace makes ("netns-add", with its mark) or removes ("netns-del") one.
+func (s *steps) namespace(tool, space, mark string) {
+	if s.within(space); space == "" {
+		s.errs = append(s.errs, errors.New("a namespace has a name"))
+	}
+	s.args = append(s.args, tool, space, mark)
+}
+
+// within checks the name of a namespace: it is an argument of ip.
+func (s *steps) within(space string) {
+	if space == "" {
+		return
+	}
+	if err := spaceName(cty.StringVal(space)); err != nil {
+		s.errs = append(s.errs, err)
+	}
+}
 
 // join makes a line of words of which each is one word to ip and to the shell, whatever it came from.
 func (s *steps) join(tool string, w words) string {
@@ -70,9 +90,6 @@ func (s *steps) join(tool string, w words) string {
 	}
 	return strings.Join(w, " ")
 }
-
-// empty says that there is nothing to do.
-func (s *steps) empty() bool { return len(s.args) == 0 && len(s.errs) == 0 }
 
 // refusal is what a tool said of one line.
 type refusal struct {

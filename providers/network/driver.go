@@ -45,6 +45,11 @@ func kinds() map[string]string {
 
 // driver asks ethtool about a link. Those who ask while a question is under way ask the next one together.
 func (s *session) driver(ctx context.Context, e end) (*driver, error) {
+	var c steps
+	c.ethtool(e.space, words{e.name})
+	if err := errors.Join(c.errs...); err != nil {
+		return nil, err
+	}
 	if d := s.answer(e, true); d != nil {
 		return d, nil
 	}

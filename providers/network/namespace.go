@@ -121,7 +121,7 @@ func (t namespaceType) Apply(ctx context.Context, req providers.ApplyRequest) (p
 	var c steps
 	have := w.spaces[name]
 	if have == nil {
-		c.tool("netns-add", name, aliasOf(req.Mark))
+		c.namespace("netns-add", name, aliasOf(req.Mark))
 	}
 	up := attr.Truth(req.Planned, "loopback", true)
 	if have == nil && up || have != nil && (have.links["lo"] == nil || have.links["lo"].up() != up) {
@@ -159,7 +159,7 @@ func (s *session) removeSpace(ctx context.Context, w *world, name string, req pr
 		}
 	}
 	var c steps
-	c.tool("netns-del", name, "")
+	c.namespace("netns-del", name, "")
 	if err := s.do(ctx, &c); err != nil {
 		return fmt.Errorf("remove network namespace %s: %w", name, err)
 	}

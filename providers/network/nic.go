@@ -63,10 +63,9 @@ func (nicType) Schema() *schema.Resource {
 		Type: "nic_link", Setting: true,
 		Description: "Settings of a network interface. Each that is set here was recorded before, and destroy puts it back, with the routes that went with addresses or while the interface was down. " +
 			"The interface that Plumb's own connection or the default route uses is not taken down, and keeps its addresses.",
-		After: []string{"host_package", "host_module", "nic_driver", "nic_sriov", "net_namespace", "net_veth", "net_tap", "net_bridge"},
+		After: []string{"host_package", "host_module", "nic_driver", "net_namespace", "net_veth", "net_tap", "net_bridge"},
 		LostOn: []schema.Loss{
 			{Type: "nic_driver", Cost: schema.PortReset, Why: "an interface is made anew when its driver takes the NIC"},
-			{Type: "nic_sriov", Cost: schema.PortReset, Why: "virtual functions are made anew"},
 			{Type: "net_veth", Cost: schema.PortReset, Why: "a link that goes down loses neighbours and IPv6 addresses"},
 			{Type: "net_tap", Cost: schema.PortReset, Why: "a link that goes down loses neighbours and IPv6 addresses"},
 			{Type: "net_bridge", Cost: schema.PortReset, Why: "a link that goes down loses neighbours and IPv6 addresses"},
