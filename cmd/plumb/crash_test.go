@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 	"time"
 
 	"plumb/providers"
@@ -143,7 +145,7 @@ func (b *bed) restored(before, when string) {
 	b.t.Helper()
 	b.must("destroy", "-auto-approve")
 	if after := b.snapshot(); after != before {
-		b.t.Fatalf("%s: after destroy the host is not as it was.\nbefore:\n%s\nafter:\n%s", when, before, after)
+		b.t.Fatalf("%s: after destroy the host is not as it was (-before +after):\n%s", when, cmp.Diff(before, after))
 	}
 	for _, left := range []string{"plumb.state.json.lock", "plumb.state.journal"} {
 		if _, err := os.Stat(filepath.Join(b.dir, left)); err == nil {
@@ -162,7 +164,7 @@ func (b *bed) walk(choose func(point string) bool, both bool) {
 	ups := b.points(apply...)
 	downs := b.points(destroy...)
 	if after := b.snapshot(); after != before {
-		b.t.Fatalf("without any kill the host is not as it was.\nbefore:\n%s\nafter:\n%s", before, after)
+		b.t.Fatalf("without any kill the host is not as it was (-before +after):\n%s", cmp.Diff(before, after))
 	}
 	walked, missed := 0, 0
 	for i, name := range ups {

@@ -12,6 +12,7 @@ import (
 
 	"plumb/providers"
 	"plumb/providers/internal/marked"
+	"plumb/providers/internal/vhostsock"
 )
 
 // instance is the testpmd of one mark on one host.
@@ -106,11 +107,10 @@ func (in *instance) noted(ctx context.Context) ([]string, error) {
 
 // clear removes what a testpmd that was killed left: its sockets, which DPDK does not reuse. A socket that somebody listens on is not ours.
 func (in *instance) clear(ctx context.Context, s spec) error {
-	files, err := in.Conn.ReadFiles(ctx, "/proc/net/unix")
+	heard, err := vhostsock.Listening(ctx, in.Conn)
 	if err != nil {
 		return err
 	}
-	heard := listening(string(files["/proc/net/unix"]))
 	var orphans []string
 	for _, sock := range s.sockets() {
 		if heard[sock] || heard[strings.Replace(sock, "/var/run/", "/run/", 1)] {
@@ -130,17 +130,6 @@ func (in *instance) remove(ctx context.Context, names ...string) error {
 		return fmt.Errorf("remove what is left of testpmd: %w", err)
 	}
 	return nil
-}
-
-// listening lists the paths of listening stream sockets: those with the flag SO_ACCEPTCON, 00010000 (proc_net(5), unix).
-func listening(unix string) map[string]bool {
-	out := map[string]bool{}
-	for line := range strings.Lines(unix) {
-		if f := strings.Fields(line); len(f) == 8 && f[3] == "00010000" {
-			out[f[7]] = true
-		}
-	}
-	return out
 }
 
 // awaitReady waits for the console's prompt and then asks whether the ports really run: testpmd goes on without those that could not be started.

@@ -252,17 +252,6 @@ func TestFolder(t *testing.T) {
 	}
 }
 
-func TestListening(t *testing.T) {
-	const unix = `Num       RefCount Protocol Flags    Type St Inode Path
-0000000000000000: 00000002 00000000 00010000 0001 01 27041 /run/a
-0000000000000000: 00000003 00000000 00000000 0001 03 27042 /run/b
-0000000000000000: 00000003 00000000 00000000 0001 03 27043
-`
-	if diff := cmp.Diff(map[string]bool{"/run/a": true}, listening(unix)); diff != "" {
-		t.Error(diff)
-	}
-}
-
 // Whatever a process answers, it is counters or an error, and the same twice.
 func FuzzDecodeAnswer(f *testing.F) {
 	f.Add([]byte(`{"/ethdev/stats":{"ipackets":7}}`))

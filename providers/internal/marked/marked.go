@@ -24,6 +24,7 @@ const RunDir = "/run/plumb"
 const (
 	endLimit    = 15 * time.Second // after each signal
 	settleLimit = 5 * time.Second  // for the supervisor of a process to write down its end
+	execLimit   = time.Second      // for a program to have taken the place of its starter
 	tick        = 50 * time.Millisecond
 )
 
@@ -76,14 +77,36 @@ func carries(environ []byte, m providers.Mark) bool {
 	return true
 }
 
-// ended says that a process is only waiting for its parent to notice (proc_pid_stat(5), field 3), or that there is none.
-func ended(stat string) bool {
-	i := strings.LastIndexByte(stat, ')')
-	if i < 0 {
-		return true
+// phase is what /proc tells of where a process is in its life.
+type phase int
+
+const (
+	gone    phase = iota
+	ended         // it is only waiting for its parent to notice, or for its last thread
+	ending        // it has lost its memory, and with it its environment
+	kernel        // a thread of the kernel: it has no environment
+	running       // an empty environment is then that of a process that is just becoming another program
+)
+
+// phaseOf reads /proc/PID/stat: the state is field 3, the flags of include/linux/sched.h are field 9 (proc_pid_stat(5)).
+func phaseOf(stat string) phase {
+	const exiting, kthread = 0x4, 0x00200000 // PF_EXITING, PF_KTHREAD
+	f := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
+	switch {
+	case len(f) == 0 || f[0] == "X":
+		return gone
+	case f[0] == "Z":
+		return ended
+	case len(f) < 7:
+		return running
 	}
-	rest := strings.TrimSpace(stat[i+1:])
-	return rest == "" || rest[0] == 'Z' || rest[0] == 'X'
+	switch flags, _ := strconv.ParseUint(f[6], 10, 64); { // always a number
+	case flags&kthread != 0:
+		return kernel
+	case flags&exiting != 0:
+		return ending
+	}
+	return running
 }
 
 // Find is the pid of the process if it lives and has the mark; 0 otherwise.
@@ -97,15 +120,26 @@ func (p Process) Find(ctx context.Context) (int, error) {
 	if err != nil || pid <= 0 {
 		return 0, nil // no folder, or one whose process was never started
 	}
-	proc := fmt.Sprintf("/proc/%d/", pid)
-	files, err = p.Conn.ReadFiles(ctx, proc+"environ", proc+"stat")
-	if err != nil {
+	ours := false
+	err = Poll(ctx, execLimit, func() (bool, error) {
+		at, environ, err := p.look(ctx, pid)
+		ours = at == running && carries(environ, p.Mark)
+		return err != nil || at != running || len(environ) > 0, err
+	})
+	switch {
+	case err != nil && !errors.Is(err, ErrLimit):
 		return 0, err
-	}
-	if !carries(files[proc+"environ"], p.Mark) || ended(string(files[proc+"stat"])) {
+	case !ours:
 		return 0, nil
 	}
 	return pid, nil
+}
+
+// look reads what there is of a number.
+func (p Process) look(ctx context.Context, pid int) (phase, []byte, error) {
+	proc := fmt.Sprintf("/proc/%d/", pid)
+	files, err := p.Conn.ReadFiles(ctx, proc+"environ", proc+"stat")
+	return phaseOf(string(files[proc+"stat"])), files[proc+"environ"], err
 }
 
 // Log is what the process has printed, and whether it has ended.
@@ -118,16 +152,19 @@ func (p Process) Log(ctx context.Context) (text string, exited bool, err error) 
 	return string(files[path.Join(p.Dir, "log")]), exited, nil
 }
 
-// End ends the process: after grace, in which it may end by itself, by SIGTERM and then by SIGKILL. It returns when the process has gone. Without a
-// process it does nothing.
+// End ends the process: after grace, in which it may end by itself, by SIGTERM and then by SIGKILL. It returns when the process has gone, and has closed
+// its sockets. Without a process it does nothing.
 func (p Process) End(ctx context.Context, grace time.Duration) error {
 	for _, step := range []struct {
 		signal string
 		limit  time.Duration
 	}{{"", grace}, {"TERM", endLimit}, {"KILL", endLimit}} {
 		pid, err := p.Find(ctx)
-		if err != nil || pid == 0 {
+		if err != nil {
 			return err
+		}
+		if pid == 0 {
+			return p.closed(ctx)
 		}
 		if step.signal != "" {
 			var exit *providers.ExitError
@@ -140,11 +177,36 @@ func (p Process) End(ctx context.Context, grace time.Duration) error {
 			pid, err := p.Find(ctx)
 			return pid == 0, err
 		})
+		if err == nil {
+			return p.closed(ctx)
+		}
 		if !errors.Is(err, ErrLimit) {
 			return err
 		}
 	}
 	return fmt.Errorf("the process of %s does not end, not by SIGKILL either: its folder is %s", p.Mark.Address, p.Dir)
+}
+
+// closed waits until the kernel has taken away all that a process had. One that ends loses its environment first, by which Find knows it, and while a thread of it
+// is still ending its sockets listen: what is left of them is told from what is somebody else's only afterwards. Its supervisor, or who inherits it, then learns of its end.
+func (p Process) closed(ctx context.Context) error {
+	pidFile, exit := path.Join(p.Dir, "pid"), path.Join(p.Dir, "exit")
+	err := Poll(ctx, settleLimit, func() (bool, error) {
+		files, err := p.Conn.ReadFiles(ctx, pidFile, exit)
+		if err != nil || files[pidFile] == nil || files[exit] != nil {
+			return true, err
+		}
+		pid, err := strconv.Atoi(strings.TrimSpace(string(files[pidFile])))
+		if err != nil {
+			return true, nil // it was never started
+		}
+		at, _, err := p.look(ctx, pid)
+		return at != ended && at != ending, err // it is gone, or the number is somebody else's by now
+	})
+	if errors.Is(err, ErrLimit) {
+		return nil
+	}
+	return err
 }
 
 // Remove ends the process as End does and removes its folder, and the folders above it below RunDir when they are empty. A second Remove

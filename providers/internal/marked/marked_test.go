@@ -3,7 +3,9 @@ package marked
 import (
 	"context"
 	"errors"
+	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -48,10 +50,19 @@ func TestCarries(t *testing.T) {
 	}
 }
 
-func TestEnded(t *testing.T) {
-	for stat, want := range map[string]bool{"": true, "1 (sh) S 0": false, "1 (a) Z b) R 0": false, "1 (sh) Z 0": true, "1 (sh) X 0": true, "1 (sh)": true} {
-		if got := ended(stat); got != want {
-			t.Errorf("%q: %t", stat, got)
+func TestPhase(t *testing.T) {
+	for stat, want := range map[string]phase{
+		"":                                   gone,
+		"1 (sh) X 0 1 1 0 -1 4194304 9":      gone,
+		"1 (sh) Z 0 1 1 0 -1 4194316 9":      ended,
+		"1 (sh)":                             gone,
+		"1 (sh) S 0 1 1 0 -1 4194304 9":      running,
+		"1 (a) Z b) R 0 1 1 0 -1 4194304 9":  running,
+		"1 (sh) D 0 1 1 0 -1 4194564 9":      ending,
+		"2 (kthreadd) S 0 0 0 0 -1 2129984 ": kernel,
+	} {
+		if got := phaseOf(stat); got != want {
+			t.Errorf("%q: %d, want %d", stat, got, want)
 		}
 	}
 }
@@ -105,5 +116,35 @@ func TestPoll(t *testing.T) {
 	broken := errors.New("broken")
 	if err := Poll(t.Context(), time.Hour, func() (bool, error) { return false, broken }); !errors.Is(err, broken) {
 		t.Error(err)
+	}
+}
+
+// A process with much memory to give back listens until its very end: when End returns, it listens no more.
+func TestEndedMeansClosed(t *testing.T) {
+	if _, err := exec.LookPath("perl"); err != nil {
+		t.Skip("needs perl")
+	}
+	for range 4 {
+		dir := t.TempDir()
+		sock := filepath.Join(dir, "s")
+		p := Process{Conn: transport.NewLocal("dut"), Mark: providers.Mark{Testbed: "marked-test", Address: "a.b"}, Dir: filepath.Join(dir, "p")}
+		const program = `use IO::Socket::UNIX; my $s = IO::Socket::UNIX->new(Local => $ARGV[0], Listen => 1); my $m = "x" x 100_000_000; print "up\n"; sleep 1000`
+		err := p.Conn.Start(t.Context(), providers.Process{Dir: p.Dir, Args: []string{"perl", "-e", "$|=1;" + program, sock}, Env: Environment(p.Mark)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := Poll(t.Context(), 30*time.Second, func() (bool, error) { text, _, err := p.Log(t.Context()); return text != "", err }); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.End(t.Context(), 0); err != nil {
+			t.Fatal(err)
+		}
+		if c, err := net.Dial("unix", sock); err == nil {
+			c.Close()
+			t.Fatal("it listens after its end")
+		}
+		if err := p.Remove(t.Context(), 0); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
