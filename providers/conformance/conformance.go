@@ -33,10 +33,13 @@ type Case struct {
 	Snapshot func(t *testing.T, h providers.Host) []string
 }
 
-// Run runs the suite. Every subtest leaves the world as it was, or the test fails.
+// Run runs the suite. Every subtest leaves the world as it was, or the test fails. With -short it is one life without accidents, for worlds that are slow.
 func Run(t *testing.T, c Case) {
 	t.Run("schema", func(t *testing.T) { checkSchema(t, c.Type.Schema()) })
 	t.Run("life", func(t *testing.T) { life(t, c) })
+	if testing.Short() {
+		return
+	}
 	for _, at := range []string{"after Prepare", "after Apply"} {
 		t.Run("killed "+at+" then apply", func(t *testing.T) { killed(t, c, at == "after Apply", true) })
 		t.Run("killed "+at+" then destroy", func(t *testing.T) { killed(t, c, at == "after Apply", false) })

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"plumb/providers"
 	"plumb/providers/internal/transport"
 )
 
@@ -79,3 +80,15 @@ func Open(t testing.TB) *transport.SSH {
 	}
 	return s
 }
+
+// Shared is one connection for all that a test opens: under emulation a login takes seconds, and suites open a host dozens of times. It ends with the test.
+func Shared(t testing.TB) func(testing.TB) providers.Conn {
+	t.Helper()
+	s := Open(t)
+	return func(testing.TB) providers.Conn { return shared{s} }
+}
+
+// shared is a connection that its users do not end.
+type shared struct{ *transport.SSH }
+
+func (shared) Close() error { return nil }

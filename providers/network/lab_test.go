@@ -24,7 +24,8 @@ func TestLabLinkE1000E(t *testing.T) {
 
 func labSuite(t *testing.T, nic int, more attrs, driver string) {
 	pci := labhost.Find(t).NICs[nic].PCI
-	open := func(t *testing.T) providers.Host { return hostkit.New("dut", labhost.Open(t), facts) }
+	conn := labhost.Shared(t)
+	open := func(t *testing.T) providers.Host { return hostkit.New("dut", conn(t), facts) }
 	s, err := sessionOf(t.Context(), open(t))
 	if err != nil {
 		t.Fatal(err)

@@ -62,7 +62,8 @@ func TestNICOfADriverOnFakeHost(t *testing.T) {
 
 func nicOfADriver(pci string) conformance.Case {
 	config := attrs{"pci": str(pci), "up": cty.True, "mtu": num(9000), "ring_rx": num(1024), "ring_tx": num(512), "channels_combined": num(4), "pause_autoneg": cty.False, "pause_rx": cty.False, "pause_tx": cty.False,
-		"coalesce_adaptive_rx": cty.False, "coalesce_rx_usecs": num(0), "offloads": cty.MapVal(attrs{"gro": cty.False, "rxvlan": cty.False})}
+		"coalesce_adaptive_rx": cty.False, "coalesce_rx_usecs": num(0), "offloads": cty.MapVal(attrs{"gro": cty.False, "rxvlan": cty.False}),
+		"addresses": strs("198.51.100.1/24", "2001:db8::1/64"), "neighbours": neighbours("198.51.100.2", "02:00:00:00:00:02")} // on one that had none: that is to be remembered too
 	update := attrs{"pci": str(pci), "ring_rx": num(2048), "promiscuous": cty.True, "pause_tx": cty.False, "offloads": cty.MapVal(attrs{"rx": cty.False})}
 	return conformance.Case{Type: nicType{}, Config: config, Update: update, Snapshot: drivers(end{"", "ens1"}), Drift: map[string]func(*testing.T, providers.Host){
 		"ring": drift("ethtool -G ens1 rx 256"), "flow control": drift("ethtool -A ens1 rx on"),

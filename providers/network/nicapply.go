@@ -17,18 +17,18 @@ import (
 	"plumb/providers/internal/attr"
 )
 
-// foundNIC is what an interface had before, of what is set. Once recorded, a value stays.
+// foundNIC is what an interface had before, of what is set. Once recorded, a value stays: nothing at all is a record too, and null is none.
 type foundNIC struct {
 	MTU        int               `json:"mtu,omitempty"`
 	MAC        string            `json:"mac,omitempty"`
 	Flags      map[string]bool   `json:"flags,omitempty"`      // by attribute
 	Listed     bool              `json:"listed,omitempty"`     // addresses were set
-	Addresses  []words           `json:"addresses,omitempty"`  // as ip takes them
-	Routes     []words           `json:"routes,omitempty"`     // like it: those that go with addresses, or when the link goes down
+	Addresses  []words           `json:"addresses"`            // as ip takes them
+	Routes     []words           `json:"routes"`               // like it: those that go with addresses, or when the link goes down
 	Neighbours map[string]string `json:"neighbours,omitempty"` // by IP address; "" for none
-	Others     map[string]string `json:"others,omitempty"`     // neighbours that are not set, and go when the link goes down or gets another MAC address
+	Others     map[string]string `json:"others"`               // neighbours that are not set, and go when the link goes down or gets another MAC address
 	Knobs      map[string]string `json:"knobs,omitempty"`      // by attribute, as ethtool takes them
-	Features   map[string]bool   `json:"features,omitempty"`   // all single ones that can be set: one draws others along
+	Features   map[string]bool   `json:"features"`             // all single ones that can be set: one draws others along
 }
 
 func decodeFound(raw json.RawMessage) (foundNIC, error) {

@@ -19,17 +19,18 @@ func TestLabIGB(t *testing.T) { labSuite(t, 0) }
 
 func labSuite(t *testing.T, nic int) {
 	pci := labhost.Find(t).NICs[nic].PCI
-	name := interfaceName(t, pci)
-	run(t, labhost.Open(t), "link set dev "+name+" mtu 2000\nlink set dev "+name+" up\naddress replace 198.51.100.1/24 dev "+name+"\nroute replace 203.0.113.0/24 via 198.51.100.9 dev "+name+"\n")
+	conn := labhost.Shared(t)
+	name := interfaceName(t, pci, conn(t))
+	run(t, conn(t), "link set dev "+name+" mtu 2000\nlink set dev "+name+" up\naddress replace 198.51.100.1/24 dev "+name+"\nroute replace 203.0.113.0/24 via 198.51.100.9 dev "+name+"\n")
 	defer func() {
-		run(t, labhost.Open(t), "address del 198.51.100.1/24 dev "+name+"\nlink set dev "+name+" down\nlink set dev "+name+" mtu 1500\n")
+		run(t, conn(t), "address del 198.51.100.1/24 dev "+name+"\nlink set dev "+name+" down\nlink set dev "+name+" mtu 1500\n")
 	}()
 	config := func(driver string) map[string]cty.Value {
 		return map[string]cty.Value{"pci": cty.StringVal(pci), "driver": cty.StringVal(driver)}
 	}
 	conformance.Run(t, conformance.Case{
 		Type: Driver{}, Config: config("vfio-pci"), Update: config("kernel"),
-		Open: func(t *testing.T) providers.Host { return hostkit.New("dut", labhost.Open(t), facts) },
+		Open: func(t *testing.T) providers.Host { return hostkit.New("dut", conn(t), facts) },
 		Snapshot: func(t *testing.T, h providers.Host) []string {
 			n, err := readNetdev(t.Context(), h.Conn(), name)
 			if err != nil {
@@ -61,9 +62,9 @@ func labSuite(t *testing.T, nic int) {
 	})
 }
 
-func interfaceName(t *testing.T, pci string) string {
+func interfaceName(t *testing.T, pci string, conn providers.Conn) string {
 	t.Helper()
-	b := &bus{host: hostkit.New("dut", labhost.Open(t), facts)}
+	b := &bus{host: hostkit.New("dut", conn, facts)}
 	d, err := b.device(t.Context(), pci)
 	if err != nil || d.first() == "" {
 		t.Fatalf("%s: %+v, %v", pci, d, err)

@@ -2,11 +2,7 @@ package settings
 
 import (
 	"context"
-	"net"
-	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -16,51 +12,21 @@ import (
 	"plumb/providers"
 	"plumb/providers/host"
 	"plumb/providers/internal/hostkit"
-	"plumb/providers/internal/transport"
+	"plumb/providers/labhost"
 )
 
-// lab opens the virtual lab host, which PLUMB_LAB names the folder of: systemd, modules, interrupts of NICs.
+// lab opens the virtual host (PLUMB_LAB): systemd, modules, interrupts of NICs. Logging in and looking at all of it takes seconds there: a test does both once.
 func lab(t *testing.T) func(*testing.T) providers.Host {
 	t.Helper()
-	dir := os.Getenv("PLUMB_LAB")
-	if dir == "" {
-		t.Skip("PLUMB_LAB is not set")
-	}
-	text, err := os.ReadFile(filepath.Join(dir, "address"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	name, port, err := net.SplitHostPort(strings.TrimSpace(string(text)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	n, err := strconv.Atoi(port)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := transport.NewSSH("lab", transport.SSHConfig{Address: name, Port: n, User: "root", Key: filepath.Join(dir, "id"), KnownHosts: []string{filepath.Join(dir, "known_hosts")}, Config: "none"}, nil)
-	if err := c.Open(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	// Logging in and looking at all of it takes seconds there: a test does both once.
-	facts, err := host.Gather(t.Context(), c)
+	conn := labhost.Shared(t)
+	facts, err := host.Gather(t.Context(), conn(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return func(*testing.T) providers.Host {
-		return hostkit.New("lab", kept{c}, func(context.Context, providers.Conn) (*providers.Facts, error) { return facts, nil })
+		return hostkit.New("lab", conn(t), func(context.Context, providers.Conn) (*providers.Facts, error) { return facts, nil })
 	}
 }
-
-// kept is a connection that outlives the hosts that use it.
-type kept struct{ providers.Conn }
-
-func (kept) Close() error { return nil }
 
 // life takes one instance through apply, an empty plan, and destroy. The whole suite runs on the fake host: here each command takes a second.
 func life(t *testing.T, h providers.Host, typ providers.Resource, given attrs, snapshot func(*testing.T, providers.Host) []string) {
