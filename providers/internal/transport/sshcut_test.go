@@ -129,7 +129,7 @@ func TestSSHCutEndsTheCommand(t *testing.T) {
 	until(t, func() bool {
 		b, err := os.ReadFile(dir + "/pid")
 		pid = strings.TrimSpace(string(b))
-		return err == nil
+		return err == nil && s.Said() >= 2 // the client can know then what to end: the second line is the process group
 	})
 	s.Cut()
 	wants(t, <-done, "sh on dut", "the connection was cut")

@@ -190,34 +190,35 @@ func (s *SSH) exec(ctx context.Context, args []string, stdin []byte) (providers.
 		err    error
 	}
 	ended := make(chan end, 1)
+	var output sync.WaitGroup
+	output.Go(func() { _, _ = io.Copy(&stdout, sess) })
+	output.Go(func() { _, _ = io.Copy(&stderr, sess.Stderr()) })
+	whole := make(chan struct{})
+	go func() { output.Wait(); close(whole) }()
 	go func() {
-		if err := sess.start(line); err != nil {
-			ended <- end{err: err}
+		e := end{err: sess.start(line)}
+		if e.err == nil {
+			go func() {
+				_, _ = sess.Write(stdin) // a command need not read it
+				_ = sess.CloseWrite()
+			}()
+			var ok bool
+			if e.status, ok = <-sess.exited; !ok {
+				e.err = io.ErrUnexpectedEOF
+			}
+		}
+		if errors.Is(e.err, errNoExec) {
+			ended <- e
 			return
 		}
-		go func() {
-			_, _ = sess.Write(stdin) // a command need not read it
-			_ = sess.CloseWrite()
-		}()
-		var output sync.WaitGroup
-		output.Go(func() { _, _ = io.Copy(&stdout, sess) })
-		output.Go(func() { _, _ = io.Copy(&stderr, sess.Stderr()) })
-		status, ok := <-sess.exited
-		if !ok {
-			ended <- end{err: io.ErrUnexpectedEOF}
-			return
-		}
-		whole := make(chan struct{})
-		go func() { output.Wait(); close(whole) }()
 		select {
-		case <-whole:
+		case <-whole: // also after a cut: what came before it tells the process group
 		case <-time.After(pipeLimit): // a child holds the pipe
 		}
-		if !sess.link.alive() { // some of the output may not have come
-			ended <- end{err: io.ErrUnexpectedEOF}
-			return
+		if e.err == nil && !sess.link.alive() { // some of the output may not have come
+			e.err = io.ErrUnexpectedEOF
 		}
-		ended <- end{status: status}
+		ended <- e
 	}()
 	var e end
 	select {

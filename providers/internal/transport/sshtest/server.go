@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/knownhosts"
@@ -46,6 +47,7 @@ type Server struct {
 	cancel   context.CancelFunc
 	wait     sync.WaitGroup
 
+	said     atomic.Int64
 	mu       sync.Mutex
 	conns    map[*meter]bool
 	logins   int
@@ -129,6 +131,9 @@ func (s *Server) Connections() int {
 	defer s.mu.Unlock()
 	return s.logins
 }
+
+// Said is how many lines of their standard error real shells have sent.
+func (s *Server) Said() int64 { return s.said.Load() }
 
 // Sessions is how many were open at a time at most, over all connections.
 func (s *Server) Sessions() int {

@@ -1,11 +1,13 @@
 package sshtest
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"os"
 	"os/exec"
 	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"golang.org/x/crypto/ssh"
@@ -38,7 +40,7 @@ func (s *Server) shell(_ *ssh.ServerConn, ch ssh.Channel, line, connection strin
 	_, _ = outW.Close(), errW.Close()
 	var output sync.WaitGroup
 	output.Go(func() { _, _ = io.Copy(ch, outR); _ = outR.Close() })
-	output.Go(func() { _, _ = io.Copy(ch.Stderr(), errR); _ = errR.Close() })
+	output.Go(func() { _, _ = io.Copy(counting{ch.Stderr(), &s.said}, errR); _ = errR.Close() })
 	if err != nil {
 		output.Wait()
 		status(ch, 255)
@@ -77,4 +79,16 @@ func (s *Server) shell(_ *ssh.ServerConn, ch ssh.Channel, line, connection strin
 	}
 	status(ch, n)
 	output.Wait()
+}
+
+// counting counts the lines that were written.
+type counting struct {
+	io.Writer
+	n *atomic.Int64
+}
+
+func (c counting) Write(p []byte) (int, error) {
+	n, err := c.Writer.Write(p)
+	c.n.Add(int64(bytes.Count(p[:n], []byte("\n"))))
+	return n, err
 }
