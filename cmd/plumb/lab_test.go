@@ -79,9 +79,9 @@ resource "ovs_flows" "br0" {
 }
 `
 
-// TestLabDatapathSwitch moves a testbed from DPDK to the kernel's datapath and back. Each time frames go through both ways, the next plan is empty, and no more is changed than has to be. In the end the host is as it
+// TestLabLongDatapathSwitch moves a testbed from DPDK to the kernel's datapath and back. Each time frames go through both ways, the next plan is empty, and no more is changed than has to be. In the end the host is as it
 // was, but for modules that the kernel loads by itself and keeps.
-func TestLabDatapathSwitch(t *testing.T) {
+func TestLabLongDatapathSwitch(t *testing.T) {
 	lab := labhost.Find(t)
 	b := &bed{t: t, dir: t.TempDir()}
 	config := fmt.Sprintf(switchBed, lab.Address, lab.Port, lab.Key, lab.KnownHosts, lab.NICs[2].PCI, lab.NICs[3].PCI)

@@ -3,6 +3,7 @@ package schema
 import (
 	"fmt"
 	"math/bits"
+	"net"
 	"strings"
 
 	"github.com/zclconf/go-cty/cty"
@@ -46,6 +47,20 @@ func SocketPath(v cty.Value) error {
 		return fmt.Errorf("%q has %d bytes: the path of a socket has at most 107", p, len(p))
 	}
 	return nil
+}
+
+// MAC writes the address of a station in lower case with colons. A group's address (the lowest bit of the first byte, IEEE 802) and zero are none.
+func MAC(v cty.Value) (cty.Value, error) {
+	hw, err := net.ParseMAC(v.AsString())
+	switch {
+	case err != nil || len(hw) != 6:
+		return v, fmt.Errorf("%q is not a MAC address such as 02:00:00:00:00:01", v.AsString())
+	case hw[0]&1 != 0:
+		return v, fmt.Errorf("%q is a group's address: the lowest bit of the first byte has to be 0", v.AsString())
+	case hw.String() == "00:00:00:00:00:00":
+		return v, fmt.Errorf("%q is no station's address", v.AsString())
+	}
+	return cty.StringVal(hw.String()), nil
 }
 
 // CPUs writes a CPU list in its shortest form: two that name the same CPUs are equal.

@@ -53,7 +53,7 @@ func (i *labInstance) apply(t *testing.T, h providers.Host, prior, planned cty.V
 }
 
 // One reboot of a real kernel takes arguments, isolation and hugepages in, another takes all of it out (PLUMB_LAB).
-func TestLabOneReboot(t *testing.T) {
+func TestLabLongReboot(t *testing.T) {
 	h := hostkit.New("dut", labhost.Open(t), host.Gather)
 	look := func() map[string]string {
 		t.Helper()

@@ -29,9 +29,10 @@ func testpmdSchema() *schema.Resource {
     vhost_user = "/run/plumb/vhost/vnf0"
   }
 }`,
-		After: []string{"host_hugepages", "ovs_switch", "ovs_bridge", "ovs_port", "nic_driver"},
+		After: []string{"host_hugepages", "ovs_switch", "ovs_bridge", "ovs_port", "nic_driver", "nic_sriov"},
 		LostOn: []schema.Loss{
 			{Type: "nic_driver", Cost: schema.PortReset, Release: true, Why: "a NIC cannot be bound to another driver while a process has it"},
+			{Type: "nic_sriov", Cost: schema.PortReset, Release: true, Why: "a virtual function cannot be given another driver while a process has it"},
 		},
 		Block: schema.Block{
 			Attributes: testpmdAttributes(),
@@ -125,7 +126,7 @@ func portBlock() schema.Block {
 	b.Attributes["queue_size"].Validate = virtqueueSize()
 	b.Attributes["vhost_user"].Validate = socketPath
 	for _, n := range []string{"mac", "peer_mac"} {
-		b.Attributes[n].Canonical = canonicalMAC
+		b.Attributes[n].Canonical = schema.MAC
 	}
 	b.Attributes["vdev"].Validate = func(v cty.Value) error {
 		if strings.ContainsAny(v.AsString(), " \t\n") || v.AsString() == "" {
@@ -161,11 +162,4 @@ func harmless(v cty.Value) error {
 		return fmt.Errorf("%q is not made of 1 to 64 letters, digits, - and _", s)
 	}
 	return nil
-}
-
-func canonicalMAC(v cty.Value) (cty.Value, error) {
-	if !regexp.MustCompile(`^([0-9a-fA-F]{2}:){5}[0-9a-fA-F]{2}$`).MatchString(v.AsString()) {
-		return cty.NilVal, fmt.Errorf("%q is not a MAC address such as 02:00:00:00:00:01", v.AsString())
-	}
-	return cty.StringVal(strings.ToLower(v.AsString())), nil
 }

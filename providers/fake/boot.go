@@ -156,6 +156,15 @@ func (h *host) boot() error {
 func (h *host) bindAtBoot() error {
 	for _, pci := range slices.Sorted(maps.Keys(h.state.NICs)) {
 		c := h.state.NICs[pci]
+		if c == nil { // a virtual function: it went with its physical one's driver
+			continue
+		}
+		if len(c.Functions) > 0 {
+			if err := h.setFunctions(c, "0"); err != nil {
+				return err
+			}
+		}
+		c.Apart = false
 		c.Bound, c.Override = "", strings.TrimSpace(h.get("/etc/driverctl.d/"+pci))
 		rule := h.get("/etc/udev/rules.d/90-plumb-nic-" + pci + ".rules")
 		if _, rest, ok := strings.Cut(rule, `ATTR{driver_override}="`); ok {

@@ -316,6 +316,9 @@ func (c *ipCall) linkSet(w []string) error {
 	if l == nil {
 		return noDevice(name)
 	}
+	if len(w) > 1 && w[0] == "vf" {
+		return c.linkFunction(l, w[1:])
+	}
 	for _, key := range slices.Sorted(maps.Keys(o)) {
 		v := o[key]
 		switch key {

@@ -304,6 +304,9 @@ func (h *host) showLink(s *space, name string) map[string]any {
 	if info := l.info(s); info != nil {
 		out["linkinfo"] = info
 	}
+	if vfs := h.showFunctions(l.PCI); len(vfs) > 0 {
+		out["vfinfo_list"] = vfs
+	}
 	return out
 }
 

@@ -36,6 +36,7 @@ func modules() map[string]ko {
 		"igb_uio":           {file: "updates/dkms/igb_uio.ko", needs: []string{"uio"}},
 		"openvswitch":       {file: "kernel/net/openvswitch/openvswitch.ko", signer: debian},
 		"vhost_net":         {file: "kernel/drivers/vhost/vhost_net.ko", params: map[string]string{"experimental_zcopytx": "=0"}, signer: debian},
+		"igbvf":             {file: "kernel/drivers/net/ethernet/intel/igbvf/igbvf.ko", signer: debian},
 		"bonding":           {file: "kernel/drivers/net/bonding/bonding.ko", params: map[string]string{"max_bonds": "=1", "debug": "0"}, signer: debian},
 		"8021q":             {file: "kernel/net/8021q/8021q.ko", signer: debian},
 		"uncommon_unsigned": {file: "updates/dkms/uncommon-unsigned.ko"},

@@ -26,7 +26,7 @@ type NIC struct {
 	Node      int
 	Group     int  // IOMMU group; -1: none
 	Other     bool // not a network controller: a member of an IOMMU group
-	VFs       int  // that it can have
+	VFs       int  // that it can have (SR-IOV)
 }
 
 // controller is a NIC as it is now.
@@ -34,37 +34,43 @@ type controller struct {
 	NIC
 	Bound    string `json:"bound"`
 	Override string `json:"override"`
+
+	Apart     bool              `json:"apart,omitempty"` // sriov_drivers_autoprobe is 0
+	PF        string            `json:"pf,omitempty"`    // of a virtual function
+	Functions []virtualFunction `json:"functions,omitempty"`
 }
 
 // AddNIC puts a NIC in, bound to its kernel driver.
 func (c *Conn) AddNIC(n NIC) error {
-	return c.locked(func(h *host) error {
-		ctl := &controller{NIC: n, Bound: n.Driver}
-		h.state.NICs[n.PCI] = ctl
-		for _, d := range []string{n.Driver, "vfio-pci", "uio_pci_generic", "igb_uio"} {
-			for _, f := range []string{"bind", "unbind", "new_id"} {
-				if err := h.put(pciDrivers+d+"/"+f, ""); err != nil {
-					return err
-				}
-			}
-		}
-		if err := h.put("/sys/bus/pci/drivers_probe", ""); err != nil {
-			return err
-		}
-		if n.Group >= 0 {
-			to := h.real(fmt.Sprintf("/sys/kernel/iommu_groups/%d/devices/%s", n.Group, n.PCI), false)
-			if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-				return err
-			}
-			if err := os.Symlink("../../../../bus/pci/devices/"+n.PCI, to); err != nil {
+	return c.locked(func(h *host) error { return h.plugIn(&controller{NIC: n, Bound: n.Driver}) })
+}
+
+func (h *host) plugIn(ctl *controller) error {
+	n := ctl.NIC
+	h.state.NICs[n.PCI] = ctl
+	for _, d := range []string{n.Driver, "vfio-pci", "uio_pci_generic", "igb_uio"} {
+		for _, f := range []string{"bind", "unbind", "new_id"} {
+			if err := h.put(pciDrivers+d+"/"+f, ""); err != nil {
 				return err
 			}
 		}
-		if err := h.showNIC(ctl); err != nil {
+	}
+	if err := h.put("/sys/bus/pci/drivers_probe", ""); err != nil {
+		return err
+	}
+	if n.Group >= 0 {
+		to := h.real(fmt.Sprintf("/sys/kernel/iommu_groups/%d/devices/%s", n.Group, n.PCI), false)
+		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 			return err
 		}
-		return h.interfaceOf(ctl)
-	})
+		if err := os.Symlink("../../../../bus/pci/devices/"+n.PCI, to); err != nil {
+			return err
+		}
+	}
+	if err := h.showNIC(ctl); err != nil {
+		return err
+	}
+	return h.interfaceOf(ctl)
 }
 
 // showNIC writes the device's files in /sys.
@@ -81,9 +87,12 @@ func (h *host) showNIC(c *controller) error {
 	if c.Override != "" {
 		override = c.Override
 	}
-	files := map[string]string{"uevent": fmt.Sprintf("%sPCI_CLASS=%s\nPCI_ID=%s\nPCI_SLOT_NAME=%s\n", driver, class, c.ID, c.PCI), "driver_override": override + "\n", "numa_node": fmt.Sprintln(c.Node)}
+	files := map[string]string{"uevent": fmt.Sprintf("%sPCI_CLASS=%s\nPCI_ID=%s\nPCI_SLOT_NAME=%s\nMODALIAS=pci:%s\n", driver, class, c.ID, c.PCI, c.Driver), "driver_override": override + "\n", "numa_node": fmt.Sprintln(c.Node)}
 	if c.VFs > 0 {
-		files["sriov_totalvfs"], files["sriov_numvfs"] = fmt.Sprintln(c.VFs), "0\n"
+		files["sriov_totalvfs"], files["sriov_numvfs"], files["sriov_drivers_autoprobe"] = fmt.Sprintln(c.VFs), fmt.Sprintln(len(c.Functions)), "1\n"
+		if c.Apart {
+			files["sriov_drivers_autoprobe"] = "0\n"
+		}
 	}
 	for name, text := range files {
 		if err := h.put(dir+name, text); err != nil {
@@ -116,6 +125,16 @@ func (h *host) writePCI(name, data string) (known bool, err error) {
 		}
 		c.Override = data
 		return true, h.showNIC(c)
+	case strings.HasPrefix(name, pciDevices) && (base == "sriov_numvfs" || base == "sriov_drivers_autoprobe"):
+		c := h.state.NICs[path.Base(dir)]
+		if c == nil || c.VFs == 0 {
+			return true, syscall.ENOENT
+		}
+		if base == "sriov_drivers_autoprobe" {
+			c.Apart = data == "0"
+			return true, h.showNIC(c)
+		}
+		return true, h.setFunctions(c, data)
 	case name == "/sys/bus/pci/drivers_probe":
 		c := h.state.NICs[data]
 		if c == nil {
@@ -133,6 +152,11 @@ func (h *host) writePCI(name, data string) (known bool, err error) {
 		case base == "unbind" && c.Bound != driver, base == "bind" && c.wanted() != driver:
 			return true, syscall.ENODEV
 		case base == "unbind":
+			if len(c.Functions) > 0 { // they go with the driver
+				if err := h.setFunctions(c, "0"); err != nil {
+					return true, err
+				}
+			}
 			c.Bound = ""
 			if err := h.showNIC(c); err != nil {
 				return true, err
@@ -189,6 +213,17 @@ func nicScripts() map[string]program {
 			}
 			return 0
 		},
+		"plumb-nic-note": func(h *host, r *run) int {
+			m := strings.TrimPrefix(r.args[1], "pci:")
+			if _, known := modules()[m]; !known || slices.Contains(r.args[2:], m) {
+				return 0
+			}
+			if err := h.put("/run/plumb/loaded/"+m, ""); err != nil {
+				return r.fail(1, "%v", err)
+			}
+			return 0
+		},
+		"plumb-nic-held": func(*host, *run) int { return 0 }, // nobody has one
 		"plumb-nic-unload": func(h *host, r *run) int {
 			for _, m := range r.args[1:] {
 				if h.moduleLoaded(m) {

@@ -31,7 +31,7 @@ func (bridgeType) Schema() *schema.Resource {
 	return &schema.Resource{
 		Type:        "net_bridge",
 		Description: "A bridge of the kernel. Ports of others on it are left alone; while there are any, the bridge is not removed.",
-		After:       []string{"host_package", "host_module", "net_namespace", "net_veth", "net_tap", "nic_driver"},
+		After:       []string{"host_package", "host_module", "net_namespace", "net_veth", "net_tap", "nic_driver", "nic_sriov"},
 		Example: `resource "net_bridge" "br0" {
   name  = "br0"
   ports = [net_tap.vm0.name]
@@ -45,7 +45,7 @@ func (bridgeType) Schema() *schema.Resource {
 			"ageing_time": {Type: cty.Number, Optional: true, Validate: schema.Whole(0, 1000000),
 				Description: "Seconds after which a learned MAC address is forgotten; 0: at once, so that every frame is flooded. Unset: 300."},
 			"vlan_filtering": {Type: cty.Bool, Optional: true, Cost: schema.PortReset, Description: "Whether the bridge looks at VLAN tags. Unset: off."},
-			"mac": {Type: cty.String, Optional: true, Cost: schema.PortReset, Canonical: canonicalMAC,
+			"mac": {Type: cty.String, Optional: true, Cost: schema.PortReset, Canonical: schema.MAC,
 				Description: "MAC address of the bridge. Unset: the kernel takes the lowest one of its ports, and changes it with them."},
 			"mtu":       mtuAttribute(65535),
 			"up":        upAttribute("it"),

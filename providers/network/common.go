@@ -34,7 +34,7 @@ func mtuAttribute(most int64) *schema.Attribute {
 }
 
 func macAttribute(what string) *schema.Attribute {
-	return &schema.Attribute{Type: cty.String, Optional: true, Computed: true, Cost: schema.PortReset, Canonical: canonicalMAC,
+	return &schema.Attribute{Type: cty.String, Optional: true, Computed: true, Cost: schema.PortReset, Canonical: schema.MAC,
 		Description: "MAC address of " + what + ". Unset: the kernel chooses one."}
 }
 
@@ -66,7 +66,7 @@ func wanted(planned, prior cty.Value, prefix string) (likeness, error) {
 		w.mtu = 1500
 	}
 	if mac := planned.GetAttr(prefix + "mac"); mac.IsKnown() && !mac.IsNull() {
-		c, err := canonicalMAC(mac)
+		c, err := schema.MAC(mac)
 		if err != nil {
 			return w, err
 		}
@@ -134,7 +134,7 @@ func addAddress(p netip.Prefix, name string) words {
 
 // readLink puts what a link is into an object, in the spelling of prior.
 func readLink(out map[string]cty.Value, prior cty.Value, l *link, prefix string) {
-	out[prefix+"mac"] = keepSpelling(prior.GetAttr(prefix+"mac"), cty.StringVal(l.MAC), canonicalMAC)
+	out[prefix+"mac"] = keepSpelling(prior.GetAttr(prefix+"mac"), cty.StringVal(l.MAC), schema.MAC)
 	if list := prior.GetAttr(prefix + "addresses"); !list.IsNull() {
 		want, _ := parseAddresses(list)
 		out[prefix+"addresses"] = keepSpelling(list, prefixList(l.prefixes(want)), canonicalAddresses)

@@ -2,7 +2,6 @@ package network
 
 import (
 	"fmt"
-	"net"
 	"net/netip"
 	"slices"
 	"strings"
@@ -45,20 +44,6 @@ func account(v cty.Value) error {
 		return fmt.Errorf("%q is not the name or number of a user or group", s)
 	}
 	return nil
-}
-
-// canonicalMAC spells the address of one station.
-func canonicalMAC(v cty.Value) (cty.Value, error) {
-	hw, err := net.ParseMAC(v.AsString())
-	switch {
-	case err != nil || len(hw) != 6:
-		return v, fmt.Errorf("%q is not a MAC address", v.AsString())
-	case hw[0]&1 != 0:
-		return v, fmt.Errorf("%q is a group's address: the lowest bit of the first byte has to be 0", v.AsString())
-	case hw.String() == "00:00:00:00:00:00":
-		return v, fmt.Errorf("%q is no station's address", v.AsString())
-	}
-	return cty.StringVal(hw.String()), nil
 }
 
 // parseAddress reads an address with its prefix length.

@@ -37,7 +37,7 @@ func (nicType) Schema() *schema.Resource {
 		"promiscuous": {Type: cty.Bool, Optional: true,
 			Description: "Whether it takes frames to every address (ip-link(8), promisc). Unset: as it is."},
 		"all_multicast": {Type: cty.Bool, Optional: true, Description: "Whether it takes frames to every group (ip-link(8), allmulticast). Unset: as it is."},
-		"mac": {Type: cty.String, Optional: true, Cost: schema.PortReset, Canonical: canonicalMAC,
+		"mac": {Type: cty.String, Optional: true, Cost: schema.PortReset, Canonical: schema.MAC,
 			Description: "MAC address. Unset: as it is."},
 		"addresses": addressesAttribute("the interface"),
 		"neighbours": {Type: cty.Map(cty.String), Optional: true, Canonical: canonicalNeighbours,
@@ -63,9 +63,10 @@ func (nicType) Schema() *schema.Resource {
 		Type: "nic_link", Setting: true,
 		Description: "Settings of a network interface. Each that is set here was recorded before, and destroy puts it back, with the routes that went with addresses or while the interface was down. " +
 			"The interface that Plumb's own connection or the default route uses is not taken down, and keeps its addresses.",
-		After: []string{"host_package", "host_module", "nic_driver", "net_namespace", "net_veth", "net_tap", "net_bridge"},
+		After: []string{"host_package", "host_module", "nic_driver", "nic_sriov", "net_namespace", "net_veth", "net_tap", "net_bridge"},
 		LostOn: []schema.Loss{
 			{Type: "nic_driver", Cost: schema.PortReset, Why: "an interface is made anew when its driver takes the NIC"},
+			{Type: "nic_sriov", Cost: schema.PortReset, Release: true, Why: "interfaces of virtual functions are made anew with them"},
 			{Type: "net_veth", Cost: schema.PortReset, Why: "a link that goes down loses neighbours and IPv6 addresses"},
 			{Type: "net_tap", Cost: schema.PortReset, Why: "a link that goes down loses neighbours and IPv6 addresses"},
 			{Type: "net_bridge", Cost: schema.PortReset, Why: "a link that goes down loses neighbours and IPv6 addresses"},
@@ -118,7 +119,7 @@ func parseNeighbours(v cty.Value) (map[netip.Addr]string, error) {
 		if e.IsNull() {
 			return nil, fmt.Errorf("the MAC address of %s is null", key)
 		}
-		mac, err := canonicalMAC(e)
+		mac, err := schema.MAC(e)
 		if err != nil {
 			return nil, err
 		}
@@ -249,7 +250,7 @@ func (w *world) readNeighbours(want cty.Value, e end) cty.Value {
 			continue
 		}
 		if now, ok := have[a.Unmap()]; ok {
-			out[key] = keepSpelling(mac, cty.StringVal(now), canonicalMAC)
+			out[key] = keepSpelling(mac, cty.StringVal(now), schema.MAC)
 		}
 	}
 	if len(out) == 0 {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
+	"plumb/lang/schema"
 	"plumb/providers"
 	"plumb/providers/internal/attr"
 )
@@ -204,7 +205,7 @@ func aimOf(planned cty.Value, f foundNIC) (aim, error) {
 		a.mtu = int(attr.Number(planned, "mtu", 0))
 	}
 	if managed("mac") {
-		c, err := canonicalMAC(planned.GetAttr("mac"))
+		c, err := schema.MAC(planned.GetAttr("mac"))
 		if err != nil {
 			return a, err
 		}

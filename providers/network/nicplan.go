@@ -10,6 +10,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
+	"plumb/lang/schema"
 	"plumb/providers"
 	"plumb/providers/internal/attr"
 	"plumb/providers/internal/hostkit"
@@ -94,7 +95,7 @@ func (s *session) nicProblems(w *world, e end, v cty.Value) []providers.Problem 
 		}
 	}
 	if mac := v.GetAttr("mac"); mac.IsKnown() && !mac.IsNull() {
-		if c, err := canonicalMAC(mac); err == nil && c.AsString() != l.MAC {
+		if c, err := schema.MAC(mac); err == nil && c.AsString() != l.MAC {
 			add("mac", "Interface is what the host is reached by", "%s. With another MAC address others would not find it for minutes, and a DHCP server may give it another address.", what)
 		}
 	}

@@ -36,7 +36,7 @@ func (routeType) Schema() *schema.Resource {
 	return &schema.Resource{
 		Type: "net_route", Setting: true,
 		Description: "A route of the kernel. The same one that is there already is left, and stays when this is destroyed; another one to the same destination in the same table with the same metric is refused. Routes are kept apart by protocol number 80.",
-		After:       []string{"host_sysctl", "net_namespace", "net_veth", "net_tap", "net_bridge", "nic_driver", "nic_link"},
+		After:       []string{"host_sysctl", "net_namespace", "net_veth", "net_tap", "net_bridge", "nic_driver", "nic_sriov", "nic_link"},
 		LostOn: []schema.Loss{
 			{Type: "net_veth", Cost: schema.PortReset, Why: "a link that goes down loses its routes"},
 			{Type: "net_tap", Cost: schema.PortReset, Why: "a link that goes down loses its routes"},

@@ -1,4 +1,4 @@
-// Package nic holds the settings of network controllers on the PCI bus: which driver they have.
+// Package nic holds the settings of network controllers on the PCI bus: which driver they have, and their virtual functions.
 //
 // Sources: Documentation/ABI/testing/sysfs-bus-pci and Documentation/driver-api/vfio.rst of Linux, driverctl(8), udev(7), ip-address(8), and DPDK's guide to Linux drivers.
 //
@@ -8,4 +8,4 @@ package nic
 import "plumb/providers"
 
 // Resources are the resource types of this package.
-func Resources() []providers.Resource { return []providers.Resource{Driver{}} }
+func Resources() []providers.Resource { return []providers.Resource{Driver{}, SRIOV{}} }

@@ -65,7 +65,10 @@ func (Driver) Schema() *schema.Resource {
 		Type: "nic_driver", Setting: true,
 		Description: "The driver that a NIC is bound to: vfio-pci (or another that passes it on) for DPDK, \"kernel\" for the kernel's own. Destroy binds it to what it had, and gives its interface back its addresses, MTU, routes and whether it was up. " +
 			"What cannot work is refused before anything is unbound: no IOMMU, an IOMMU group that is not viable, NICs that DPDK uses together with their kernel driver (mlx5, mlx4), and the NIC that Plumb's own connection or the default route uses.",
-		After: []string{"host_package", "host_module"},
+		After: []string{"host_package", "host_module", "nic_sriov"},
+		LostOn: []schema.Loss{
+			{Type: "nic_sriov", Cost: schema.Replace, Release: true, Why: "another number of virtual functions takes them all away"},
+		},
 		Example: `resource "nic_driver" "p0" {
   pci    = "0000:01:00.0"
   driver = "vfio-pci"
@@ -94,13 +97,17 @@ type want struct {
 }
 
 func decode(v cty.Value) want {
-	w := want{driver: attr.Text(v, "driver"), noiommu: attr.Truth(v, "noiommu", false), persistent: attr.Truth(v, "persistent", true)}
+	return want{pci: decodePCI(v), driver: attr.Text(v, "driver"), noiommu: attr.Truth(v, "noiommu", false), persistent: attr.Truth(v, "persistent", true)}
+}
+
+// decodePCI is the address in its only spelling; "" while it is not known.
+func decodePCI(v cty.Value) string {
 	if pci := v.GetAttr("pci"); pci.IsKnown() && !pci.IsNull() {
 		if c, err := canonicalPCI(pci); err == nil {
-			w.pci = c.AsString()
+			return c.AsString()
 		}
 	}
-	return w
+	return ""
 }
 
 // Read tells the driver as it is.
@@ -226,6 +233,9 @@ func (d Driver) Apply(ctx context.Context, req providers.ApplyRequest) (provider
 		return providers.ApplyResult{New: req.Planned}, nil
 	}
 	w := decode(req.Planned)
+	if err := d.late(ctx, b, w); err != nil {
+		return providers.ApplyResult{}, err
+	}
 	if err := b.bind(ctx, w, u, req.Log); err != nil {
 		return providers.ApplyResult{}, fmt.Errorf("bind %s to %s: %w", w.pci, w.driver, err)
 	}
@@ -235,6 +245,22 @@ func (d Driver) Apply(ctx context.Context, req providers.ApplyRequest) (provider
 		err = fmt.Errorf("NIC %s has gone", w.pci)
 	}
 	return providers.ApplyResult{New: v}, err
+}
+
+// late refuses what Plan could not know of: a device that was not there then, such as a virtual function that has just been made.
+func (Driver) late(ctx context.Context, b *bus, w want) error {
+	facts, err := b.host.Facts(ctx)
+	if err != nil || facts.NIC(w.pci) != nil || !slices.Contains(userDrivers(), w.driver) {
+		return err
+	}
+	dev, err := b.device(ctx, w.pci)
+	if err != nil {
+		return fmt.Errorf("%w on %s", err, b.host.Name())
+	}
+	if _, why := refusal(facts, b.host.Name(), w, dev.pf != ""); why != "" {
+		return fmt.Errorf("bind %s to %s: %s", w.pci, w.driver, why)
+	}
+	return nil
 }
 
 // withoutUnknown makes computed attributes null: they are filled in by what is read.

@@ -12,7 +12,7 @@ import (
 
 // facts are as many as the type asks for: package host gathers the real ones, and providers do not import one another.
 func facts(ctx context.Context, c providers.Conn) (*providers.Facts, error) {
-	files, err := c.ReadFiles(ctx, pciDir+"/*/uevent", pciDir+"/*/numa_node", groupDir+"/*/devices/*/uevent")
+	files, err := c.ReadFiles(ctx, pciDir+"/*/uevent", pciDir+"/*/numa_node", pciDir+"/*/sriov_totalvfs", groupDir+"/*/devices/*/uevent")
 	if err != nil {
 		return nil, err
 	}
@@ -37,6 +37,11 @@ func facts(ctx context.Context, c providers.Conn) (*providers.Facts, error) {
 		}
 		if node := files[path.Join(path.Dir(name), "numa_node")]; node != nil {
 			if _, err := fmt.Sscan(string(node), &nic.Node); err != nil {
+				return nil, fmt.Errorf("%s: %w", name, err)
+			}
+		}
+		if total := files[path.Join(path.Dir(name), "sriov_totalvfs")]; total != nil {
+			if _, err := fmt.Sscan(string(total), &nic.TotalVFs); err != nil {
 				return nil, fmt.Errorf("%s: %w", name, err)
 			}
 		}

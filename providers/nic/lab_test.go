@@ -1,6 +1,7 @@
 package nic
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/zclconf/go-cty/cty"
@@ -70,4 +71,29 @@ func interfaceName(t *testing.T, pci string, conn providers.Conn) string {
 		t.Fatalf("%s: %+v, %v", pci, d, err)
 	}
 	return d.first()
+}
+
+// Virtual functions of a real physical one, which igb's driver sets up.
+func TestLabSRIOV(t *testing.T) {
+	pci := labhost.Find(t).NICs[1].PCI
+	conn := labhost.Shared(t)
+	name := interfaceName(t, pci, conn(t))
+	conformance.Run(t, conformance.Case{
+		Type: SRIOV{}, Config: sriovConfig(pci), Update: sriovUpdate(pci), Snapshot: functionsOf(pci), Drift: sriovDrift(pci, name, 0),
+		Open: func(t *testing.T) providers.Host { return hostkit.New("dut", conn(t), facts) },
+	})
+	want := conformance.Desired(&SRIOV{}.Schema().Block, attrs{"pci": cty.StringVal(pci), "num_vfs": cty.NumberIntVal(1), "vf": cty.MapVal(attrs{"0": vf(attrs{"min_tx_rate": cty.NumberIntVal(10)})})})
+	h := hostkit.New("dut", conn(t), facts)
+	req := providers.ApplyRequest{Host: h, Prior: cty.NullVal(want.Type()), Planned: want, Log: func(s string) { t.Log(s) }}
+	var err error
+	if req.Undo, err = (SRIOV{}).Prepare(t.Context(), req); err != nil {
+		t.Fatal(err)
+	}
+	if _, err = (SRIOV{}).Apply(t.Context(), req); err == nil || !strings.Contains(err.Error(), "min_tx_rate: the driver igb does not take") {
+		t.Errorf("what igb does not support: %v", err)
+	}
+	req.Prior, req.Planned = want, cty.NullVal(want.Type())
+	if _, err = (SRIOV{}).Apply(t.Context(), req); err != nil {
+		t.Error(err)
+	}
 }

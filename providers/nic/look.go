@@ -47,7 +47,8 @@ type bus struct {
 	modules map[string]bool // loaded
 	loaded  map[string]bool // by a Plumb
 	noiommu bool
-	control bool // driverctl is installed
+	control bool                    // driverctl is installed
+	links   map[string][]vfSettings // by interface; nil: not read yet
 
 	binding sync.Mutex // one device at a time is taken from one driver and given to another: probes of the kernel concern all
 }
@@ -60,6 +61,12 @@ type device struct {
 	driverctl                              string // override that driverctl keeps
 	rule                                   string // text of our udev rule
 	kept                                   string // driver that it will have after a reboot, by either
+
+	total     int      // virtual functions that it can have
+	autoprobe string   // sriov_drivers_autoprobe
+	vfPCI     []string // its virtual functions, by number
+	pf        string   // its physical function
+	alias     string   // by which udev finds its driver's module
 }
 
 func (d *device) first() string {
@@ -93,7 +100,7 @@ func busOf(ctx context.Context, h providers.Host) (*bus, error) {
 func (b *bus) drop() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.known = nil
+	b.known, b.links = nil, nil
 }
 
 // look reads all devices in one round trip. Callers wait for one reading.
@@ -103,7 +110,7 @@ func (b *bus) look(ctx context.Context) (map[string]*device, error) {
 	if b.known != nil {
 		return b.known, nil
 	}
-	files, err := b.host.Conn().ReadFiles(ctx, pciDir+"/*/uevent", pciDir+"/*/driver_override", pciDir+"/*/numa_node", pciDir+"/*/sriov_numvfs", pciDir+"/*/net/*/address",
+	files, err := b.host.Conn().ReadFiles(ctx, pciDir+"/*/uevent", pciDir+"/*/driver_override", pciDir+"/*/numa_node", pciDir+"/*/sriov_*", pciDir+"/*/virtfn*/uevent", pciDir+"/*/net/*/address",
 		pciDir+"/*/virtio*/net/*/address", groupDir+"/*/devices/*/uevent", controlDir+"/*", ruleDir+"/90-plumb-nic-*.rules", "/proc/modules", unsafeFile, driverctl, loadedDir+"/*")
 	if err != nil && !errors.Is(err, fs.ErrPermission) {
 		return nil, fmt.Errorf("look at the PCI bus: %w", err)
@@ -131,10 +138,10 @@ func (b *bus) read(files map[string][]byte) {
 			if n, err := strconv.Atoi(parts[4]); err == nil {
 				group[parts[6]] = n
 			}
-		case strings.HasPrefix(name, pciDir+"/") && path.Base(name) == "uevent":
+		case strings.HasPrefix(name, pciDir+"/") && len(parts) == 7 && parts[6] == "uevent":
 			d := &device{pci: parts[5], driver: property(data, "DRIVER"), node: -1, group: -1}
 			vendor, product, _ := strings.Cut(strings.ToLower(property(data, "PCI_ID")), ":")
-			d.vendor, d.product = vendor, product
+			d.vendor, d.product, d.alias = vendor, product, property(data, "MODALIAS")
 			b.known[d.pci] = d
 		}
 	}
@@ -148,6 +155,21 @@ func (b *bus) read(files map[string][]byte) {
 		}
 		if n, err := strconv.Atoi(text(dir + "sriov_numvfs")); err == nil {
 			d.vfs = n
+		}
+		if n, err := strconv.Atoi(text(dir + "sriov_totalvfs")); err == nil {
+			d.total = n
+		}
+		d.autoprobe = text(dir + "sriov_drivers_autoprobe")
+		for n := 0; ; n++ {
+			uevent, ok := files[dir+"virtfn"+strconv.Itoa(n)+"/uevent"]
+			if !ok {
+				break
+			}
+			addr := property(uevent, "PCI_SLOT_NAME")
+			d.vfPCI = append(d.vfPCI, addr)
+			if vf := b.known[addr]; vf != nil {
+				vf.pf = d.pci
+			}
 		}
 		if g, ok := group[d.pci]; ok {
 			d.group = g

@@ -102,19 +102,27 @@ func problems(f *providers.Facts, host string, w want) []providers.Problem {
 	if len(nic.VFs) > 0 {
 		add("pci", "NIC has virtual functions", "%s of %s has %d virtual functions (%s), which go when it is bound to another driver. Set their number to 0 first.", w.pci, host, len(nic.VFs), strings.Join(nic.VFs, ", "))
 	}
+	if summary, why := refusal(f, host, w, nic.PF != ""); summary != "" {
+		add("driver", summary, "%s", why)
+	}
+	return out
+}
+
+// refusal says why a driver for user space cannot have a device, whichever it is.
+func refusal(f *providers.Facts, host string, w want, virtual bool) (summary, why string) {
 	reason := f.Locked()
 	switch {
 	case w.driver == igbUIO && reason != "":
-		add("driver", "igb_uio cannot be loaded", "On %s %s, and igb_uio is a module from outside the kernel, without a signature that it trusts: the kernel says \"Required key not available\". Use vfio-pci, which is part of the kernel.", host, reason)
+		return "igb_uio cannot be loaded", fmt.Sprintf("On %s %s, and igb_uio is a module from outside the kernel, without a signature that it trusts: the kernel says \"Required key not available\". Use vfio-pci, which is part of the kernel.", host, reason)
 	case w.driver == uioGeneric && reason != "":
-		add("driver", "uio_pci_generic gives no access to the NIC", "On %s %s, and the kernel then lets no program map the memory of a PCI device. Use vfio-pci.", host, reason)
-	case w.driver == uioGeneric && nic.PF != "":
-		add("driver", "uio_pci_generic needs an interrupt line", "%s of %s is a virtual function, which has message-signalled interrupts only, and uio_pci_generic refuses such devices. Use vfio-pci.", w.pci, host)
+		return "uio_pci_generic gives no access to the NIC", fmt.Sprintf("On %s %s, and the kernel then lets no program map the memory of a PCI device. Use vfio-pci.", host, reason)
+	case w.driver == uioGeneric && virtual:
+		return "uio_pci_generic needs an interrupt line", fmt.Sprintf("%s of %s is a virtual function, which has message-signalled interrupts only, and uio_pci_generic refuses such devices. Use vfio-pci.", w.pci, host)
 	case w.driver == vfioDriver && !f.IOMMU.Enabled && !w.noiommu:
-		add("driver", "There is no IOMMU", "%s has no IOMMU groups, so that vfio-pci refuses devices. Switch the IOMMU on: VT-d or AMD-Vi in the BIOS, and intel_iommu=on iommu=pt on the kernel's command line (host_kernel_args). "+
+		return "There is no IOMMU", fmt.Sprintf("%s has no IOMMU groups, so that vfio-pci refuses devices. Switch the IOMMU on: VT-d or AMD-Vi in the BIOS, and intel_iommu=on iommu=pt on the kernel's command line (host_kernel_args). "+
 			"Where there is none, as in most virtual machines, noiommu = true uses vfio's unsafe mode.", host)
 	}
-	return out
+	return "", ""
 }
 
 func orNone(list []string) string {

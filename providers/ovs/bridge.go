@@ -3,7 +3,6 @@ package ovs
 import (
 	"context"
 	"fmt"
-	"net"
 	"slices"
 	"sort"
 	"strings"
@@ -58,7 +57,7 @@ func (bridgeType) Schema() *schema.Resource {
 	for _, o := range bridgeOptions() {
 		attrs[o.attr] = o.attribute()
 	}
-	attrs["hwaddr"].Canonical, attrs["hwaddr"].Validate = canonicalMAC, nil
+	attrs["hwaddr"].Canonical, attrs["hwaddr"].Validate = schema.MAC, nil
 	for a, col := range bridgeColumns() {
 		attrs[a] = &schema.Attribute{Type: cty.Bool, Optional: true, Description: "Column " + col + ". Unset: false."}
 	}
@@ -72,14 +71,6 @@ func (bridgeType) Schema() *schema.Resource {
 }`,
 		Block: schema.Block{Attributes: attrs},
 	}
-}
-
-func canonicalMAC(v cty.Value) (cty.Value, error) {
-	hw, err := net.ParseMAC(v.AsString())
-	if err != nil || len(hw) != 6 {
-		return v, fmt.Errorf("%q is not a MAC address", v.AsString())
-	}
-	return cty.StringVal(hw.String()), nil
 }
 
 // portName holds for bridges and ports: the name is an interface's too (IFNAMSIZ in netdevice(7): 15 bytes).

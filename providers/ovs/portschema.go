@@ -82,7 +82,7 @@ func (portType) Schema() *schema.Resource {
 			Description: "Socket that the other side listens on, and ovs-vswitchd connects to. Unset: " + vhostDir + "/NAME, in a folder that Plumb makes. Of dpdkvhostuser: the socket that ovs-vswitchd makes."},
 		"mtu": {Type: cty.Number, Optional: true, Cost: reset, Validate: option{form: intForm, min: 68, max: 65535}.validate,
 			Description: "Bytes of payload in a frame. Unset: left to Open vSwitch. A value that the port refuses is an error."},
-		"mac": {Type: cty.String, Optional: true, Cost: reset, Canonical: canonicalMAC, Description: "MAC address of an internal port."},
+		"mac": {Type: cty.String, Optional: true, Cost: reset, Canonical: schema.MAC, Description: "MAC address of an internal port."},
 		"ofport": {Type: cty.Number, Optional: true, Computed: true, Cost: reset, Validate: option{form: intForm, min: 1, max: 65279}.validate,
 			Description: "OpenFlow port number, 1 to 65279. Unset: Open vSwitch chooses."},
 		"tag":        {Type: cty.Number, Optional: true, Validate: option{form: intForm, max: 4095}.validate, Description: "VLAN of an access port, 0 to 4095."},
@@ -97,17 +97,18 @@ func (portType) Schema() *schema.Resource {
 	for _, name := range []string{"rxq_descriptors", "txq_descriptors"} {
 		attrs[name].Validate = schema.PowerOfTwo(option{form: intForm, min: 1, max: 4096}.validate)
 	}
-	attrs["vf_mac"].Canonical, attrs["vf_mac"].Validate = canonicalMAC, nil
+	attrs["vf_mac"].Canonical, attrs["vf_mac"].Validate = schema.MAC, nil
 	for _, o := range policing() {
 		attrs[o.attr] = o.attribute()
 	}
 	return &schema.Resource{
 		Type:        "ovs_port",
 		Description: "A port of a bridge with its interface. An error that Open vSwitch reports of the interface is an error of the apply.",
-		After:       []string{"ovs_switch", "ovs_bridge", "nic_driver"},
+		After:       []string{"ovs_switch", "ovs_bridge", "nic_driver", "nic_sriov", "nic_link", "net_veth", "net_tap"},
 		LostOn: []schema.Loss{
 			{Type: "ovs_bridge", Cost: replace, Why: "a bridge takes its ports away when it is made anew"},
 			{Type: "nic_driver", Cost: reset, Release: true, Why: "a NIC cannot be bound to another driver while a port has it"},
+			{Type: "nic_sriov", Cost: reset, Release: true, Why: "a virtual function cannot be given another driver while a port has it"},
 		},
 		Example: `resource "ovs_port" "vhost0" {
   bridge = "br0"

@@ -45,7 +45,7 @@ func (IRQAffinity) Schema() *schema.Resource {
   cpus    = "0"
 }`,
 		Setting: true,
-		After:   []string{"host_service", "host_module", "nic_driver"},
+		After:   []string{"host_service", "host_module", "nic_driver", "nic_sriov", "nic_link"},
 		Block: schema.Block{Attributes: map[string]*schema.Attribute{
 			"device": optional(cty.String, schema.Replace, validDevice, "PCI address or network interface, whose interrupts (MSI and MSI-X vectors, else the line) are meant. One of device, irqs and default is given."),
 			"irqs": optional(cty.List(cty.Number), schema.Replace, each(schema.Whole(0, 1<<20)),

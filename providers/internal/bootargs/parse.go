@@ -213,9 +213,9 @@ func putOptions(text string, edit func([]string) []string) string {
 	return out[:at] + "options " + strings.Join(now, " ") + "\n" + out[at:]
 }
 
-// assignment is what a shell reads to have more arguments than before.
+// assignment is what a shell reads to have more arguments than before. Without any the text is as it was to the byte, and so is grub.cfg.
 func assignment(args []string) string {
-	return `GRUB_CMDLINE_LINUX_DEFAULT="$GRUB_CMDLINE_LINUX_DEFAULT ` + strings.Join(args, " ") + `"`
+	return `GRUB_CMDLINE_LINUX_DEFAULT="` + strings.Join(append([]string{"$GRUB_CMDLINE_LINUX_DEFAULT"}, args...), " ") + `"`
 }
 
 // assigned reads it back.

@@ -191,3 +191,14 @@ func TestAssignment(t *testing.T) {
 		}
 	}
 }
+
+func TestAssignmentOfNone(t *testing.T) {
+	for want, args := range map[string][]string{`GRUB_CMDLINE_LINUX_DEFAULT="$GRUB_CMDLINE_LINUX_DEFAULT"`: nil, `GRUB_CMDLINE_LINUX_DEFAULT="$GRUB_CMDLINE_LINUX_DEFAULT a=1 b"`: {"a=1", "b"}} {
+		if got := assignment(args); got != want {
+			t.Errorf("%q: %s", args, got)
+		}
+		if got := assigned(want); strings.Join(got, " ") != strings.Join(args, " ") {
+			t.Errorf("%s is read as %q", want, got)
+		}
+	}
+}
