@@ -3,7 +3,6 @@ package schema
 import (
 	"fmt"
 	"math/bits"
-	"net"
 	"strings"
 
 	"github.com/zclconf/go-cty/cty"
@@ -49,18 +48,25 @@ func SocketPath(v cty.Value) error {
 	return nil
 }
 
-// MAC writes the address of a station in lower case with colons. A group's address (the lowest bit of the first byte, IEEE 802) and zero are none.
+// MAC writes the address of a station in lower case with colons; it may be given with hyphens. A group's address (the lowest bit of the first byte, IEEE 802) and zero are none.
 func MAC(v cty.Value) (cty.Value, error) {
-	hw, err := net.ParseMAC(v.AsString())
+	mac := strings.ToLower(v.AsString())
+	if strings.Count(mac, "-") == 5 {
+		mac = strings.ReplaceAll(mac, "-", ":")
+	}
+	octets := strings.Split(mac, ":")
+	for _, o := range octets {
+		if len(octets) != 6 || len(o) != 2 || strings.Trim(o, "0123456789abcdef") != "" {
+			return v, fmt.Errorf("%q is not a MAC address such as 02:00:00:00:00:01", v.AsString())
+		}
+	}
 	switch {
-	case err != nil || len(hw) != 6:
-		return v, fmt.Errorf("%q is not a MAC address such as 02:00:00:00:00:01", v.AsString())
-	case hw[0]&1 != 0:
+	case strings.Contains("13579bdf", mac[1:2]):
 		return v, fmt.Errorf("%q is a group's address: the lowest bit of the first byte has to be 0", v.AsString())
-	case hw.String() == "00:00:00:00:00:00":
+	case strings.Trim(mac, "0:") == "":
 		return v, fmt.Errorf("%q is no station's address", v.AsString())
 	}
-	return cty.StringVal(hw.String()), nil
+	return cty.StringVal(mac), nil
 }
 
 // CPUs writes a CPU list in its shortest form: two that name the same CPUs are equal.

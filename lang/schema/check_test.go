@@ -45,3 +45,16 @@ func TestChecks(t *testing.T) {
 		t.Error("x is a CPU list")
 	}
 }
+
+func TestMAC(t *testing.T) {
+	for given, want := range map[string]string{
+		"02:00:00:00:0A:01": "02:00:00:00:0a:01", "52-54-00-00-00-01": "52:54:00:00:00:01", "02:00:00:00:01": "not a MAC address", "": "not a MAC address", "02:00:00:00:00:0g": "not a MAC address",
+		"0200:00:00:00:001": "not a MAC address", "0:20:0:0:0:1": "not a MAC address", "01:00:5e:00:00:01": "group's address", "ff:ff:ff:ff:ff:ff": "group's address", "00:00:00:00:00:00": "no station's address",
+	} {
+		v, err := MAC(cty.StringVal(given))
+		switch {
+		case err == nil && v.AsString() != want, err != nil && !strings.Contains(err.Error(), want):
+			t.Errorf("%q: %#v, %v; want %s", given, v, err, want)
+		}
+	}
+}
