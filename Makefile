@@ -7,7 +7,7 @@ VERSION := 0.1.0+$(shell git describe --tags --always --dirty=.dirty 2>/dev/null
 BIN     := bin/plumb
 
 .DEFAULT_GOAL := help
-.PHONY: help build setup setup-test demo test test-race test-unit lab lab-down test-lab lint fmt bench bench-loadgen fuzz-short docs clean
+.PHONY: help build setup setup-test demo test test-race test-unit lab lab-down test-lab lint fmt bench bench-loadgen bench-ansible fuzz-short docs clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -55,6 +55,9 @@ bench: ## Go benchmarks: plan, no-op plan, apply, destroy of 4,000 resources, an
 
 bench-loadgen: setup build ## loadgen against dpdk-testpmd on one OVS port and core, in pairs (root)
 	.ci/bench-loadgen $(BIN)
+
+bench-ansible: setup build ## Plumb against Ansible, on the virtual host (root)
+	.ci/bench-ansible $(BIN)
 
 fuzz-short: ## every fuzz target for 10 seconds
 	.ci/fuzz 10s

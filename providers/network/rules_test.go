@@ -3,6 +3,7 @@ package network
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -289,7 +290,7 @@ func TestRealOccupiedNamespace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := providers.Process{Dir: "/run/plumb/plt-net-test", Args: []string{"ip", "netns", "exec", "plt-net-c", "sleep", "600"}}
+	p := providers.Process{Dir: filepath.Join(t.TempDir(), "sleep"), Args: []string{"ip", "netns", "exec", "plt-net-c", "sleep", "600"}}
 	if err := h.Conn().Start(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}
@@ -309,7 +310,12 @@ func TestRealOccupiedNamespace(t *testing.T) {
 	said := 0
 	req.Log = func(string) { // it waits: the process ends meanwhile
 		said++
-		shell(t, h.Conn(), "kill "+pids[0], "rm -rf /run/plumb/plt-net-test")
+		shell(t, h.Conn(), "kill "+pids[0])
+		for exit := filepath.Join(p.Dir, "exit"); ; { // what started it writes its end there
+			if files, err := h.Conn().ReadFiles(t.Context(), exit); err != nil || files[exit] != nil {
+				break
+			}
+		}
 	}
 	if _, err := (namespaceType{}).Apply(t.Context(), req); err != nil || said != 1 {
 		t.Error(said, err)
