@@ -8,6 +8,8 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
+
+	"plumb/lang/macaddr"
 )
 
 type testMark string
@@ -235,8 +237,8 @@ func FuzzTestbed(f *testing.F) {
 	f.Fuzz(func(t *testing.T, in string) {
 		arg := cty.StringVal(in)
 		for name, fn := range map[string]func(string) (string, error){"pci": pciAddress, "mac": func(s string) (string, error) {
-			n, err := macNumber(s)
-			return printMAC(n), err
+			n, err := macaddr.Parse(s)
+			return macaddr.String(n), err
 		}} {
 			once, err := fn(in)
 			if err != nil {

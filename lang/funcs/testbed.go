@@ -13,6 +13,7 @@ import (
 	"github.com/zclconf/go-cty/cty/gocty"
 
 	"plumb/lang/cpuset"
+	"plumb/lang/macaddr"
 )
 
 // cpus is a parameter that takes a set of CPUs in any spelling.
@@ -127,7 +128,7 @@ func macFunc() function.Function {
 		},
 		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
 			unknown := cty.UnknownVal(cty.String)
-			n, err := macNumber(args[0].AsString())
+			n, err := macaddr.Parse(args[0].AsString())
 			if err != nil {
 				return unknown, function.NewArgError(0, err)
 			}
@@ -138,44 +139,13 @@ func macFunc() function.Function {
 				}
 				const top = 1<<48 - 1
 				if add > top || add < -top || n+add < 0 || n+add > top {
-					return unknown, function.NewArgErrorf(1, "there is no MAC address %d after %s", add, printMAC(n))
+					return unknown, function.NewArgErrorf(1, "there is no MAC address %d after %s", add, macaddr.String(n))
 				}
 				n += add
 			}
-			return cty.StringVal(printMAC(n)), nil
+			return cty.StringVal(macaddr.String(n)), nil
 		},
 	})
-}
-
-func printMAC(n int64) string {
-	return fmt.Sprintf("%02x:%02x:%02x:%02x:%02x:%02x", byte(n>>40), byte(n>>32), byte(n>>24), byte(n>>16), byte(n>>8), byte(n))
-}
-
-// macNumber reads a MAC address of 48 bits: six pairs with colons or dashes, three groups of four with dots, or twelve digits.
-func macNumber(s string) (int64, error) {
-	text := strings.TrimSpace(s)
-	var groups []string
-	want := 2
-	switch {
-	case strings.Contains(text, ":"):
-		groups = strings.Split(text, ":")
-	case strings.Contains(text, "-"):
-		groups = strings.Split(text, "-")
-	case strings.Contains(text, "."):
-		groups, want = strings.Split(text, "."), 4
-	default:
-		groups, want = []string{text}, 12
-	}
-	digits := strings.Join(groups, "")
-	ok := len(digits) == 12 && len(groups) == 12/want
-	for _, g := range groups {
-		ok = ok && len(g) == want
-	}
-	n, err := strconv.ParseUint(digits, 16, 48)
-	if !ok || err != nil {
-		return 0, fmt.Errorf("%q is not a MAC address like 02:00:00:00:00:01", s)
-	}
-	return int64(n), nil
 }
 
 func lineRateFunc() function.Function {

@@ -3,11 +3,13 @@ package schema
 import (
 	"fmt"
 	"math/bits"
+	"regexp"
 	"strings"
 
 	"github.com/zclconf/go-cty/cty"
 
 	"plumb/lang/cpuset"
+	"plumb/lang/macaddr"
 )
 
 // Checks and spellings that several types share, for Attribute.Validate and Attribute.Canonical. They are called with known values that are not null, and
@@ -48,25 +50,44 @@ func SocketPath(v cty.Value) error {
 	return nil
 }
 
-// MAC writes the address of a station in lower case with colons; it may be given with hyphens. A group's address (the lowest bit of the first byte, IEEE 802) and zero are none.
+// MAC writes the address of a station in small letters with colons; it may be given with hyphens, or in three groups with dots. A group's address (the lowest bit of the first byte, IEEE 802)
+// and zero are none.
 func MAC(v cty.Value) (cty.Value, error) {
-	mac := strings.ToLower(v.AsString())
-	if strings.Count(mac, "-") == 5 {
-		mac = strings.ReplaceAll(mac, "-", ":")
-	}
-	octets := strings.Split(mac, ":")
-	for _, o := range octets {
-		if len(octets) != 6 || len(o) != 2 || strings.Trim(o, "0123456789abcdef") != "" {
-			return v, fmt.Errorf("%q is not a MAC address such as 02:00:00:00:00:01", v.AsString())
-		}
-	}
+	mac, err := AnyMAC(v)
 	switch {
-	case strings.Contains("13579bdf", mac[1:2]):
+	case err != nil:
+		return v, err
+	case strings.Contains("13579bdf", mac.AsString()[1:2]):
 		return v, fmt.Errorf("%q is a group's address: the lowest bit of the first byte has to be 0", v.AsString())
-	case strings.Trim(mac, "0:") == "":
+	case strings.Trim(mac.AsString(), "0:") == "":
 		return v, fmt.Errorf("%q is no station's address", v.AsString())
 	}
-	return cty.StringVal(mac), nil
+	return mac, nil
+}
+
+// AnyMAC is MAC for a destination, which may be a group.
+func AnyMAC(v cty.Value) (cty.Value, error) {
+	s := v.AsString()
+	n, err := macaddr.Parse(s)
+	if err == nil && (!strings.ContainsAny(s, ":-.") || strings.TrimSpace(s) != s) {
+		err = fmt.Errorf("%q is not a MAC address such as 02:00:00:00:00:01", s)
+	}
+	if err != nil {
+		return v, err
+	}
+	return cty.StringVal(macaddr.String(n)), nil
+}
+
+// PCI writes a PCI address in full, in small letters: domain:bus:device.function. A domain has four digits, or more where a volume management device makes one; left out it is 0000.
+func PCI(v cty.Value) (cty.Value, error) {
+	m := regexp.MustCompile(`^(?:([0-9a-f]{4,8}):)?([0-9a-f]{2}:[0-1][0-9a-f]\.[0-7])$`).FindStringSubmatch(strings.ToLower(v.AsString()))
+	if m == nil {
+		return v, fmt.Errorf("%q is not a PCI address such as 0000:01:00.0", v.AsString())
+	}
+	if m[1] == "" {
+		m[1] = "0000"
+	}
+	return cty.StringVal(m[1] + ":" + m[2]), nil
 }
 
 // CPUs writes a CPU list in its shortest form: two that name the same CPUs are equal.

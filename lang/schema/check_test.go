@@ -48,13 +48,32 @@ func TestChecks(t *testing.T) {
 
 func TestMAC(t *testing.T) {
 	for given, want := range map[string]string{
-		"02:00:00:00:0A:01": "02:00:00:00:0a:01", "52-54-00-00-00-01": "52:54:00:00:00:01", "02:00:00:00:01": "not a MAC address", "": "not a MAC address", "02:00:00:00:00:0g": "not a MAC address",
+		"02:00:00:00:0A:01": "02:00:00:00:0a:01", "52-54-00-00-00-01": "52:54:00:00:00:01", "5254.0000.00AB": "52:54:00:00:00:ab", "020000000001": "not a MAC address", " 02:00:00:00:00:01": "not a MAC address", "02:00:00:00:01": "not a MAC address", "": "not a MAC address", "02:00:00:00:00:0g": "not a MAC address",
 		"0200:00:00:00:001": "not a MAC address", "0:20:0:0:0:1": "not a MAC address", "01:00:5e:00:00:01": "group's address", "ff:ff:ff:ff:ff:ff": "group's address", "00:00:00:00:00:00": "no station's address",
 	} {
 		v, err := MAC(cty.StringVal(given))
 		switch {
 		case err == nil && v.AsString() != want, err != nil && !strings.Contains(err.Error(), want):
 			t.Errorf("%q: %#v, %v; want %s", given, v, err, want)
+		}
+	}
+}
+
+func TestAnyMAC(t *testing.T) {
+	if v, err := AnyMAC(cty.StringVal("01:00:5E:00:00:01")); err != nil || v.AsString() != "01:00:5e:00:00:01" {
+		t.Errorf("%#v, %v", v, err)
+	}
+	if _, err := AnyMAC(cty.StringVal("01:00:5e")); err == nil {
+		t.Error("half an address is taken")
+	}
+}
+
+func TestPCI(t *testing.T) {
+	for given, want := range map[string]string{"0000:01:00.0": "0000:01:00.0", "AB:1F.7": "0000:ab:1f.7", "10000:e1:00.0": "10000:e1:00.0", "1:00.0": "", "0000:01:20.0": "", "0000:01:00.8": "", "000:01:00.0": "", "0000:01:00.0 ": "",
+		"01:00.0": "0000:01:00.0", "0000:AF:1F.7": "0000:af:1f.7", "10000:01:00.0": "10000:01:00.0", "": "", "-1:00.0": "", "0000:01:00.0\n": "", "0000:01:00.0;id": "", "../0000:01:00.0": "", "0000:01:00.0\x00": ""} {
+		v, err := PCI(cty.StringVal(given))
+		if (err != nil) != (want == "") || err == nil && v.AsString() != want {
+			t.Errorf("%q: %#v, %v; want %q", given, v, err, want)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"plumb/lang/cpuset"
+	"plumb/lang/schema"
 	"plumb/providers"
 	"plumb/providers/internal/attr"
 )
@@ -68,7 +69,7 @@ func testpmdSpec(v cty.Value, mark providers.Mark) spec {
 	pci, queues := false, int64(1)
 	for _, p := range elements(v.GetAttr("port")) {
 		x := port{socket: attr.Text(p, "vhost_user"), server: attr.Truth(p, "server", true), queues: attr.Number(p, "queues", 1), packed: flag(p, "packed"), mrgRxbuf: flag(p, "mrg_rxbuf"),
-			queueSize: attr.Number(p, "queue_size", 0), mac: attr.Text(p, "mac"), peer: attr.Text(p, "peer_mac"), vdev: attr.Text(p, "vdev"), pci: attr.Text(p, "pci")}
+			queueSize: attr.Number(p, "queue_size", 0), mac: attr.Spelled(p, "mac", schema.MAC), peer: attr.Spelled(p, "peer_mac", schema.AnyMAC), vdev: attr.Text(p, "vdev"), pci: attr.Text(p, "pci")}
 		pci = pci || x.pci != ""
 		if x.socket != "" {
 			queues = max(queues, x.queues)

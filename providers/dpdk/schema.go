@@ -125,9 +125,8 @@ func portBlock() schema.Block {
 	b.Attributes["queues"].Validate = schema.Whole(1, 128)
 	b.Attributes["queue_size"].Validate = virtqueueSize()
 	b.Attributes["vhost_user"].Validate = socketPath
-	for _, n := range []string{"mac", "peer_mac"} {
-		b.Attributes[n].Canonical = schema.MAC
-	}
+	b.Attributes["mac"].Canonical = schema.MAC
+	b.Attributes["peer_mac"].Canonical = schema.AnyMAC
 	b.Attributes["vdev"].Validate = func(v cty.Value) error {
 		if strings.ContainsAny(v.AsString(), " \t\n") || v.AsString() == "" {
 			return errors.New("it must be one word, such as net_null0,size=64")

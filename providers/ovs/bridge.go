@@ -26,7 +26,7 @@ var (
 // bridgeOptions follow ovs-vswitchd.conf.db(5), table Bridge, column other_config.
 func bridgeOptions() []option {
 	return []option{
-		{attr: "hwaddr", key: "hwaddr", cost: schema.PortReset, desc: "MAC address of the bridge and its local port."},
+		{attr: "hwaddr", key: "hwaddr", form: macForm, cost: schema.PortReset, desc: "MAC address of the bridge and its local port."},
 		{attr: "datapath_id", key: "datapath-id", cost: schema.PortReset, desc: "OpenFlow datapath id: 16 hexadecimal digits."},
 		{attr: "mac_aging_time", key: "mac-aging-time", form: intForm, min: 15, max: 1<<31 - 1, desc: "Seconds after which a learned MAC address is forgotten; 300 in Open vSwitch."},
 		{attr: "mac_table_size", key: "mac-table-size", form: intForm, min: 10, max: 1000000, desc: "Most learned MAC addresses; more than a test has when flows say NORMAL."},
@@ -57,7 +57,6 @@ func (bridgeType) Schema() *schema.Resource {
 	for _, o := range bridgeOptions() {
 		attrs[o.attr] = o.attribute()
 	}
-	attrs["hwaddr"].Canonical, attrs["hwaddr"].Validate = schema.MAC, nil
 	for a, col := range bridgeColumns() {
 		attrs[a] = &schema.Attribute{Type: cty.Bool, Optional: true, Description: "Column " + col + ". Unset: false."}
 	}

@@ -23,6 +23,7 @@ const (
 	cpuForm         // list of CPUs in the configuration, hexadecimal mask in the database
 	coreMap         // map of numbers to numbers: "0:1,1:15"
 	stringList      // list of strings: "a,b"
+	macForm         // in small letters with colons
 )
 
 // option is one key of other_config or options as an attribute with a type.
@@ -60,8 +61,11 @@ func (o option) attribute() *schema.Attribute {
 		Description: o.desc + " Database key: " + o.key + ". Unset: left as it is found.",
 		Validate:    o.validate,
 	}
-	if o.form == cpuForm {
+	switch o.form {
+	case cpuForm:
 		a.Canonical = canonicalCPUs
+	case macForm:
+		a.Canonical = schema.MAC
 	}
 	return a
 }
@@ -153,6 +157,9 @@ func (o option) encode(v cty.Value) string {
 	case cpuForm:
 		cpus, _ := parseCPUs(v.AsString())
 		return cpuMask(cpus)
+	case macForm:
+		mac, _ := schema.MAC(v)
+		return mac.AsString()
 	}
 	return v.AsString()
 }
@@ -219,7 +226,7 @@ func (o option) same(s string, v cty.Value) bool {
 		want, err2 := parseCPUs(v.AsString())
 		return err == nil && err2 == nil && slices.Equal(have, want)
 	}
-	return s == o.encode(v)
+	return s == o.encode(v) || o.form == macForm && strings.EqualFold(s, o.encode(v))
 }
 
 // keysOf encodes all set attributes of obj into keys of the database. Unknown ones are left out.

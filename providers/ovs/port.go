@@ -12,6 +12,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
+	"plumb/lang/schema"
 	"plumb/providers"
 	"plumb/providers/internal/attr"
 	"plumb/providers/internal/unixctl"
@@ -81,7 +82,7 @@ func readPort(p *port, prior cty.Value) cty.Value {
 	}
 	if known(prior, "mac") {
 		attrs["mac"] = prior.GetAttr("mac")
-		if !strings.EqualFold(p.mac, attr.Text(prior, "mac")) {
+		if !strings.EqualFold(p.mac, attr.Spelled(prior, "mac", schema.MAC)) {
 			attrs["mac"] = cty.StringVal(p.mac)
 		}
 	}
@@ -270,7 +271,7 @@ func portOps(b *bridge, p *port, prior, planned cty.Value, mark providers.Mark) 
 	}
 	other := map[string]string{}
 	keysOf(planned, queueOptions(), other)
-	iface := map[string]any{"ofport_request": optional(portRequest(prior, planned)), "mac": optional(attr.Text(planned, "mac"))}
+	iface := map[string]any{"ofport_request": optional(portRequest(prior, planned)), "mac": optional(attr.Spelled(planned, "mac", schema.MAC))}
 	mtu, _ := number(planned, "mtu")
 	iface["mtu_request"] = optional(mtu)
 	for _, o := range policing() {

@@ -33,7 +33,7 @@ func portOptions() []option {
 		{attr: "tx_flow_ctrl", key: "tx-flow-ctrl", form: boolForm, on: []string{dpdkType}, desc: "Send pause frames. Off for RFC 2544."},
 		{attr: "flow_ctrl_autoneg", key: "flow-ctrl-autoneg", form: boolForm, on: []string{dpdkType}, desc: "Negotiate flow control."},
 		{attr: "lsc_interrupt", key: "dpdk-lsc-interrupt", form: boolForm, cost: reset, on: []string{dpdkType}, desc: "Learn link changes by interrupt rather than by polling."},
-		{attr: "vf_mac", key: "dpdk-vf-mac", on: []string{dpdkType}, since: "OVS 2.15", desc: "MAC address of the function behind a representor."},
+		{attr: "vf_mac", key: "dpdk-vf-mac", form: macForm, on: []string{dpdkType}, since: "OVS 2.15", desc: "MAC address of the function behind a representor."},
 		{attr: "rx_steering", key: "rx-steering", cost: reset, oneOf: []string{"rss", "rss+lacp"}, since: "OVS 3.2", on: []string{dpdkType}, desc: "How frames are spread over receive queues."},
 		{attr: "vhost_max_queue_pairs", key: "vhost-max-queue-pairs", form: intForm, min: 1, max: 128, cost: schema.Replace, since: "OVS 3.5", on: []string{clientType}, desc: "Most queue pairs of a VDUSE device; vhost-user follows the guest."},
 		{attr: "tx_retries_max", key: "tx-retries-max", form: intForm, max: 32, on: []string{clientType}, desc: "How often a full guest queue is tried again; 8 in Open vSwitch. More lowers loss and raises latency."},
@@ -97,7 +97,6 @@ func (portType) Schema() *schema.Resource {
 	for _, name := range []string{"rxq_descriptors", "txq_descriptors"} {
 		attrs[name].Validate = schema.PowerOfTwo(option{form: intForm, min: 1, max: 4096}.validate)
 	}
-	attrs["vf_mac"].Canonical, attrs["vf_mac"].Validate = schema.MAC, nil
 	for _, o := range policing() {
 		attrs[o.attr] = o.attribute()
 	}

@@ -72,13 +72,10 @@ func someCPUs(v cty.Value) (cty.Value, error) {
 	return cty.StringVal(s.String()), err
 }
 
-func pciAddress(s string) bool {
-	return regexp.MustCompile(`^[0-9a-f]{4,8}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]$`).MatchString(s)
-}
-
 func validDevice(v cty.Value) error {
 	s := v.AsString()
-	if pciAddress(s) || len(s) > 0 && len(s) < 16 && s != "." && s != ".." && regexp.MustCompile(`^[A-Za-z0-9_@.][A-Za-z0-9_@.+-]*$`).MatchString(s) { // IFNAMSIZ
+	pci, err := schema.PCI(v)
+	if err == nil && pci.RawEquals(v) || len(s) > 0 && len(s) < 16 && s != "." && s != ".." && regexp.MustCompile(`^[A-Za-z0-9_@.][A-Za-z0-9_@.+-]*$`).MatchString(s) { // IFNAMSIZ
 		return nil
 	}
 	return fmt.Errorf("%q is neither a PCI address such as 0000:01:00.0, in small letters, nor an interface", s)

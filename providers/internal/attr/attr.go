@@ -17,6 +17,17 @@ func Text(obj cty.Value, name string) string {
 	return ""
 }
 
+// Spelled is a string in the form that canonical gives it: programs do not take every spelling that a configuration may have. "" for null and unknown, and for what is none, which
+// validation has told.
+func Spelled(obj cty.Value, name string, canonical func(cty.Value) (cty.Value, error)) string {
+	if v, ok := set(obj, name); ok {
+		if c, err := canonical(v); err == nil {
+			return c.AsString()
+		}
+	}
+	return ""
+}
+
 // Number is a whole number; def for null and unknown.
 func Number(obj cty.Value, name string, def int64) int64 {
 	if v, ok := set(obj, name); ok {
